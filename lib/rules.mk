@@ -1,6 +1,20 @@
 SRCS += $(addprefix lib/, \
 	err.c \
 	base64.c \
+	json_stream.c \
+	http.c \
+	etcd_encode.c \
+	etcd_decode.c \
+	etcd_error.c \
+	etcd_endpoint.c \
+	etcd_call.c \
+	etcd_stream.c \
+	etcd_watch.c \
+	store.c \
+	store_view.c \
+	store_settle.c \
+	store_sync.c \
+	store_etcd.c \
 	prefix.c \
 	selector.c \
 	kern.c \

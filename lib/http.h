@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP POST requests by libcurl's multi interface on an sd-event loop.
+ *
+ * Knows nothing of etcd. Replies are collected up to a limit, or handed on as
+ * they arrive. Callbacks come from the loop, never from within libcurl nor
+ * from within http_post(), and may start and cancel requests, but not free
+ * the struct http.
+ */
+#pragma once
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+#include "lib/auto.h"
+
+struct http;
+struct http_call;
+
+/* Paths of PEM files; NULL or "" for none. */
+struct http_tls {
+	const char *cacert, *cert, *key;
+};
+
+struct http_reply {
+	/*
+	 * 0, -ENOTCONN (never connected), -ETIMEDOUT, -EMSGSIZE (over max_reply),
+	 * -ECONNRESET (cut off), -EIO; text says more.
+	 */
+	int err;
+	const char *text;
+	bool sent; /* the whole request may have reached the server */
+	long status;
+	const char *body; /* NUL-terminated; empty for a stream */
+	size_t len;
+};
+typedef void http_done_fn(const struct http_reply *reply, void *arg);
+/* A negative return ends the request: http_done_fn gets it as err. */
+typedef int http_data_fn(const char *data, size_t n, void *arg);
+
+struct http_request {
+	const char *url;
+	const char *unix_path;      /* connect there instead; NULL: by the URL */
+	struct curl_slist *headers; /* borrowed until the request is done */
+	const char *body;           /* copied */
+	size_t len;
+	/*
+	 * Never send it a second time: libcurl by itself repeats a POST when a
+	 * kept connection turns out dead, which is wrong for a compare-and-swap.
+	 */
+	bool once;
+	uint32_t connect_timeout_ms; /* 0: 1000 */
+	uint32_t timeout_ms;         /* 0: none */
+	size_t max_reply;
+	http_data_fn *on_data; /* stream: data as it arrives */
+	http_done_fn *on_done;
+	void *arg;
+};
+
+int http_new(sd_event *event, const struct http_tls *tls, struct http **ret);
+/* Requests under way are dropped without a callback. */
+void http_free(struct http *h);
+AUTO_DEFINE(struct http *, http_free)
+
+int http_post(struct http *h, const struct http_request *request, struct http_call **ret);
+/* No callback will come. */
+void http_cancel(struct http_call *c);
