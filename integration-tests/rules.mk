@@ -3,3 +3,7 @@ PROGRAM_SRCS.store-driver := integration-tests/tools/store_driver.c
 
 TOOLS += store-bench
 PROGRAM_SRCS.store-bench := integration-tests/bench/store_bench.c
+
+# Shows that the plugins' link rule holds before there are plugins.
+STATIC_TOOLS += static-probe
+PROGRAM_SRCS.static-probe := integration-tests/tools/static_probe.c

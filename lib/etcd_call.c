@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/json.h"
+
 #define PAGE_KEYS 5000
 #define MAX_REPLY (64 * 1024 * 1024)
 
@@ -145,6 +147,10 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *arg)
 
 	(void)source;
 	(void)usec;
+	if (c->waits_for_login) {
+		deliver_error(c, -ETIMEDOUT, "no reply to the login in time");
+		return 0;
+	}
 	r = attempt(c);
 	if (r < 0)
 		deliver_error(c, r, "could not send the request");
@@ -179,13 +185,18 @@ static bool may_go_on(const struct etcd_call *c, const struct etcd_error *error,
 	return !c->deadline || etcd_now() + delay < c->deadline;
 }
 
+static const char *in_words(const struct etcd_call *c, const struct etcd_error *error, char *text,
+			    size_t size)
+{
+	snprintf(text, size, "etcd %s: %s", c->etcd->endpoints[c->endpoint].name, error->text);
+	return text;
+}
+
 static void give_up(struct etcd_call *c, const struct etcd_error *error)
 {
 	char text[512];
 
-	snprintf(text, sizeof(text), "etcd %s: %s", c->etcd->endpoints[c->endpoint].name,
-		 error->text);
-	deliver_error(c, error->err, text);
+	deliver_error(c, error->err, in_words(c, error, text, sizeof(text)));
 }
 
 /* A fresh token, once; a smaller page; a lease that our own earlier attempt made. */
@@ -216,17 +227,21 @@ static void attempt_failed(struct etcd_call *c, const struct etcd_error *error)
 {
 	struct etcd *e = c->etcd;
 	uint64_t delay = 0;
+	char text[512];
 
 	if (mend(c, error))
 		return;
 	e->stats.failed_attempts++;
 	c->maybe_done = c->maybe_done || error->maybe_done;
+	c->logged_in_again = false; /* a later attempt may meet another token that is void */
 	if ((error->elsewhere || c->persistent) && !c->pinned) {
 		etcd_endpoint_failed(e, c->endpoint);
 		etcd_stream_suspect(e, c->endpoint);
 		c->failures++;
-		if (c->failures % e->n_endpoints == 0)
+		if (c->failures % e->n_endpoints == 0) {
 			delay = etcd_backoff_usec(c->failures / (unsigned)e->n_endpoints);
+			etcd_watch_stuck(e, &c->base, in_words(c, error, text, sizeof(text)));
+		}
 	}
 	if (!may_go_on(c, error, delay) || retry_in(c, delay) < 0)
 		give_up(c, error);
@@ -412,7 +427,7 @@ static int keep_first(struct json_object *object, void *arg)
 static int parse(const char *body, size_t len, struct json_object **ret, struct err *err)
 {
 	AUTO(json_stream_free) struct json_stream *stream = NULL;
-	AUTO(json_object_put) struct json_object *object = NULL;
+	AUTO(json_put) struct json_object *object = NULL;
 	int r = json_stream_new(MAX_REPLY, keep_first, &object, &stream);
 
 	r = r ?: json_stream_feed(stream, body, len, err);
@@ -456,7 +471,7 @@ static void transport_failed(struct etcd_call *c, const struct http_reply *http)
 
 static void on_http(const struct http_reply *http, void *arg)
 {
-	AUTO(json_object_put) struct json_object *json = NULL;
+	AUTO(json_put) struct json_object *json = NULL;
 	struct etcd_call *c = arg;
 	struct etcd_reply decoded = { 0 };
 	struct err err = { "" };
@@ -528,16 +543,23 @@ static int attempt(struct etcd_call *c)
 {
 	struct etcd *e = c->etcd;
 	uint32_t ms = attempt_time(c);
+	uint64_t now = etcd_now();
 	struct http_request q;
 	char url[512];
 	int r;
 
+	if (c->retry)
+		sd_event_source_set_enabled(c->retry, SD_EVENT_OFF);
 	if (!c->pinned && !c->stay)
 		c->endpoint = e->current;
 	c->stay = false;
 	if (e->user && !e->endpoints[c->endpoint].token && c->verb != &verb_login) {
 		c->waits_for_login = true;
-		return start_login(e, c->endpoint);
+		r = start_login(e, c->endpoint);
+		/* The login has a time of its own, but nobody waits for it beyond theirs. */
+		if (r == 0 && c->deadline)
+			r = retry_in(c, c->deadline > now ? c->deadline - now : 0);
+		return r;
 	}
 	r = c->verb == &verb_list ? list_body(c) : 0;
 	if (r < 0)

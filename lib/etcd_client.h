@@ -101,5 +101,7 @@ int etcd_watch(struct store *s, const char *key, const char *range_end,
 	       const struct store_watch_handlers *handlers, void *arg, struct store_watch **ret);
 /* Something else failed on this endpoint: probe now rather than in 15 s. */
 void etcd_stream_suspect(struct etcd *e, size_t endpoint);
+/* No endpoint does what this call wants: if it is a watch's list, people are told at once. */
+void etcd_watch_stuck(struct etcd *e, const struct store_call *call, const char *text);
 /* Revisions have become void: list everything anew. */
 void etcd_stream_restart(struct etcd *e);

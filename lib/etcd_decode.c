@@ -5,92 +5,69 @@
 #include <string.h>
 
 #include "lib/base64.h"
-#include "lib/json_stream.h"
+#include "lib/json.h"
 
 /* --- fields: absent means zero, another type is an error -----------------------------------------
  */
 
-static int wrong(struct err *err, const char *name, const char *what)
+static int checked(int r, struct err *err)
 {
-	return err_set(err, -EBADMSG, "etcd's reply: field \"%s\" is not %s", name, what);
-}
-
-static int field(struct json_object *o, const char *name, enum json_type type, const char *what,
-		 struct json_object **ret, struct err *err)
-{
-	struct json_object *v;
-
-	*ret = NULL;
-	if (!json_object_object_get_ex(o, name, &v) || !v)
-		return 0;
-	if (!json_object_is_type(v, type))
-		return wrong(err, name, what);
-	*ret = v;
-	return 0;
+	if (r >= 0 || r == -ENOMEM)
+		return r < 0 ? r : 0;
+	return err_wrap(err, -EBADMSG, "etcd's reply");
 }
 
 static int get_object(struct json_object *o, const char *name, struct json_object **ret,
 		      struct err *err)
 {
-	return field(o, name, json_type_object, "an object", ret, err);
+	struct json_at root = json_root(o, err), at = json_member(&root, name);
+
+	*ret = at.value;
+	return checked(json_read_object(at), err);
 }
 
 static int get_array(struct json_object *o, const char *name, struct json_object **ret,
 		     struct err *err)
 {
-	return field(o, name, json_type_array, "an array", ret, err);
+	struct json_at root = json_root(o, err), at = json_member(&root, name);
+	size_t n;
+
+	*ret = at.value;
+	return checked(json_read_array(at, &n), err);
 }
 
 static int get_bool(struct json_object *o, const char *name, bool *ret, struct err *err)
 {
-	struct json_object *v;
-	int r = field(o, name, json_type_boolean, "a boolean", &v, err);
+	struct json_at root = json_root(o, err);
 
-	if (r == 0)
-		*ret = v && json_object_get_boolean(v);
-	return r;
+	*ret = false;
+	return checked(json_read_bool(json_member(&root, name), ret), err);
 }
 
 static int get_text(struct json_object *o, const char *name, const char **ret, size_t *ret_len,
 		    struct err *err)
 {
-	struct json_object *v;
-	int r = field(o, name, json_type_string, "a text", &v, err);
+	struct json_at root = json_root(o, err);
 
-	if (r < 0)
-		return r;
-	*ret = v ? json_object_get_string(v) : NULL;
+	*ret = NULL;
+	if (checked(json_read_text(json_member(&root, name), SIZE_MAX, ret), err) < 0)
+		return -EBADMSG;
 	if (ret_len)
-		*ret_len = v ? (size_t)json_object_get_string_len(v) : 0;
+		*ret_len = *ret ? strlen(*ret) : 0;
 	return 0;
 }
 
-/* json_object_get_int64() clamps and stops at the first wrong letter without a word. */
 static int get_unsigned(struct json_object *o, const char *name, uint64_t *ret, struct err *err)
 {
-	struct json_object *v;
-	const char *text;
-	char *end;
+	struct json_at root = json_root(o, err);
 
 	*ret = 0;
-	if (!json_object_object_get_ex(o, name, &v) || !v)
-		return 0;
-	if (json_object_is_type(v, json_type_int)) {
-		if (json_object_get_int64(v) < 0)
-			return wrong(err, name, "a number");
-		*ret = json_object_get_uint64(v);
-		return 0;
-	}
-	if (!json_object_is_type(v, json_type_string))
-		return wrong(err, name, "a number");
-	text = json_object_get_string(v);
-	if (*text < '0' || *text > '9')
-		return wrong(err, name, "a number");
-	errno = 0;
-	*ret = strtoull(text, &end, 10);
-	if (errno || *end || (size_t)(end - text) != (size_t)json_object_get_string_len(v))
-		return wrong(err, name, "a number");
-	return 0;
+	return checked(json_read_uint64(json_member(&root, name), ret), err);
+}
+
+static int wrong(struct err *err, const char *name, const char *what)
+{
+	return err_set(err, -EBADMSG, "etcd's reply: field \"%s\" is not %s", name, what);
 }
 
 /* Revisions, counts, lease ids: below 2^63. */
@@ -99,12 +76,10 @@ static int get_number(struct json_object *o, const char *name, int64_t *ret, str
 	uint64_t n;
 	int r = get_unsigned(o, name, &n, err);
 
-	if (r < 0)
-		return r;
-	if (n > INT64_MAX)
-		return wrong(err, name, "a number below 2^63");
-	*ret = (int64_t)n;
-	return 0;
+	if (r == 0 && n > INT64_MAX)
+		r = wrong(err, name, "a number below 2^63");
+	*ret = r < 0 ? 0 : (int64_t)n;
+	return r;
 }
 
 static int get_header(struct json_object *reply, struct etcd_header *ret, struct err *err)
@@ -137,7 +112,7 @@ static int measure(struct json_object *const *items, size_t n, size_t *ret, stru
 
 	for (size_t i = 0; i < n; i++) {
 		const char *text;
-		size_t key, value;
+		size_t key = 0, value = 0;
 		int r;
 
 		if (!json_object_is_type(items[i], json_type_object))
@@ -289,7 +264,7 @@ int etcd_decode_range(struct json_object *reply, struct etcd_reply *ret, struct 
 
 static int operation_into(struct json_object *o, struct etcd_reply *ret, size_t i, struct err *err)
 {
-	struct json_object *range, *put, *del;
+	struct json_object *range = NULL, *put = NULL, *del = NULL;
 	int r;
 
 	if (!json_object_is_type(o, json_type_object))

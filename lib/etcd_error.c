@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/json.h"
 #include "lib/json_stream.h"
 
 /* gRPC's own numbers. */
@@ -127,7 +128,7 @@ static int keep(struct json_object *object, void *arg)
 struct etcd_error etcd_classify(long http_status, const char *body, size_t len)
 {
 	AUTO(json_stream_free) struct json_stream *stream = NULL;
-	AUTO(json_object_put) struct json_object *o = NULL;
+	AUTO(json_put) struct json_object *o = NULL;
 	struct json_object *inner;
 
 	if (json_stream_new(64 * 1024, keep, &o, &stream) < 0 ||

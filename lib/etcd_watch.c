@@ -129,6 +129,18 @@ static void list_failed(struct etcd_watch *w, int err, const char *text)
 		etcd_disarm(w->list_retry);
 }
 
+void etcd_watch_stuck(struct etcd *e, const struct store_call *call, const char *text)
+{
+	const struct etcd_watch *w;
+	char line[512];
+
+	TAILQ_FOREACH(w, &e->watches, entry)
+	if (w->list == call) {
+		snprintf(line, sizeof(line), "listing %.200s: %.300s", w->key, text);
+		etcd_tell_trouble(e, line);
+	}
+}
+
 static int take_page(struct etcd_watch *w, const struct store_reply *reply)
 {
 	const struct store_op_reply *page = &reply->ops[0];

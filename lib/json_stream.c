@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "lib/json.h"
+
 #define MAX_DEPTH 16
 /* json-c's tokener keeps its largest string buffer for ever: make a new one after a big object. */
 #define KEEP_TOKENER_BELOW (256 * 1024)
@@ -118,7 +120,7 @@ static int feed_object(struct json_stream *s, const char *data, size_t n, size_t
 	/* One byte more than allowed is enough to know that the object is too large. */
 	size_t room = s->max_object - s->in_object + 1;
 	size_t given = n < room ? n : room;
-	AUTO(json_object_put) struct json_object *object = NULL;
+	AUTO(json_put) struct json_object *object = NULL;
 	enum json_tokener_error state;
 
 	if (given > INT_MAX)

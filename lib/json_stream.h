@@ -23,7 +23,6 @@ typedef int json_stream_fn(struct json_object *object, void *arg);
 int json_stream_new(size_t max_object, json_stream_fn *fn, void *arg, struct json_stream **ret);
 void json_stream_free(struct json_stream *s);
 AUTO_DEFINE(struct json_stream *, json_stream_free)
-AUTO_DEFINE(struct json_object *, json_object_put)
 
 /*
  * 0, or for good: -EBADMSG (not JSON, not an object, not UTF-8, too deep),

@@ -173,7 +173,7 @@ int prefix_parse_host(const char *text, struct prefix *ret)
 
 int prefix_parse(const char *text, struct prefix *ret)
 {
-	struct prefix p;
+	struct prefix p = { 0 };
 
 	if (parse_separated(text, '/', &p) < 0 || prefix_has_host_bits(&p))
 		return -EINVAL;
@@ -184,7 +184,7 @@ int prefix_parse(const char *text, struct prefix *ret)
 int prefix_parse_key(const char *text, struct prefix *ret)
 {
 	char canonical[PREFIX_TEXT];
-	struct prefix p;
+	struct prefix p = { 0 };
 
 	if (parse_separated(text, '-', &p) < 0 || prefix_has_host_bits(&p))
 		return -EINVAL;

@@ -17,6 +17,19 @@ SRCS += $(addprefix lib/, \
 	store_etcd.c \
 	prefix.c \
 	selector.c \
+	json.c \
+	json_read.c \
+	names.c \
+	keys.c \
+	fields.c \
+	field_types.c \
+	field_net.c \
+	record.c \
+	model_config.c \
+	model_pool.c \
+	model_overlap.c \
+	model_node.c \
+	model_block.c \
 	kern.c \
 	kern_batch.c \
 	kern_reply.c \
@@ -28,6 +41,11 @@ PURE_TESTS += $(addprefix lib/, \
 	prefix_test \
 	base64_test \
 	selector_test \
+	json_test \
+	names_test \
+	keys_test \
+	model_test \
+	model_pool_test \
 	kern_reply_test \
 	log_test \
 	)
@@ -40,4 +58,6 @@ TESTS += $(addprefix lib/, \
 FUZZERS += $(addprefix lib/, \
 	prefix_fuzz \
 	selector_fuzz \
+	keys_fuzz \
+	model_fuzz \
 	)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the build promises: static plugins, rebuilds of just what depends, installation."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Our own make must not talk to the one that runs these tests.
+ENV = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+
+
+def make(tree, *args, check=True):
+    return subprocess.run(["make", "-C", str(tree), *args], env=ENV, check=check,
+                          capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the sources, to touch and build."""
+    copy = tmp_path_factory.mktemp("tree") / "roost"
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", "build*", "__pycache__", "dist"))
+    return copy
+
+
+def test_the_plugins_link_rule_makes_small_static_programs(lab, build):
+    probe = build / "static-probe"
+    assert "statically linked" in subprocess.run(["file", probe], capture_output=True, text=True).stdout
+    assert probe.stat().st_size < 1.5 * 1024 * 1024
+    assert json.loads(lab.node().run([probe]).stdout) == {"links": 1}
+
+
+def test_a_touched_file_rebuilds_what_depends_on_it_and_nothing_else(tree):
+    make(tree, "-j2", "all", "tools")
+    assert "CC" not in make(tree, "all", "tools").stdout
+    (tree / "lib/base64.h").touch()
+    built = {line.split()[1] for line in make(tree, "all", "tools").stdout.splitlines()
+             if line.strip().startswith("CC")}
+    assert "build/lib/base64.o" in built and "build/lib/etcd_decode.o" in built
+    assert "build/lib/prefix.o" not in built
+
+
+def test_the_tree_builds_without_a_warning_with_clang(tree):
+    done = make(tree, "-j2", "CC=clang", "BUILD=build-clang", "all", "tools")
+    assert "warning" not in done.stdout + done.stderr
+
+
+def test_install_honours_its_folders_and_uninstall_takes_all_back(tree, tmp_path):
+    where = [f"DESTDIR={tmp_path}", "PREFIX=/usr", "CNI_BIN_DIR=/opt/cni/bin"]
+    make(tree, "install", *where)
+    assert (tmp_path / "usr/share/doc/roost/README.md").exists()
+    make(tree, "uninstall", *where)
+    assert [p for p in tmp_path.rglob("*") if not p.is_dir()] == []
+
+
+def test_help_lists_every_target(tree):
+    shown = {line.split()[0] for line in make(tree, "help").stdout.splitlines()}
+    assert {"all", "deps", "check", "check-unit", "check-integration", "bench", "demo", "fuzz", "lint",
+            "format", "install", "uninstall", "clean", "dist"} <= shown

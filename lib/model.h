@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The records of etcd as structs: the common ground of all programs.
+ *
+ *   etcd -> key, JSON -> [model] -> state ...          ... -> [model] -> JSON -> etcd
+ *
+ * Pure. Each record has four functions, declared by RECORD():
+ *
+ *   int  pool_decode(key, json, len, &ret, err)  0, -ENOMEM, or -EINVAL (-E2BIG) with a sentence
+ *                                                that names key, field, value and rule
+ *   int  pool_encode(&pool, &text)               0 or -ENOMEM; free() the text
+ *   bool pool_equal(&a, &b)
+ *   void pool_done(&pool)                        releases the contents; AUTO(pool_done) does too
+ *
+ * The key is relative ("pool/web") and gives the parts marked "key" below. A
+ * decoded record is whole and valid: every default is filled in, texts are never
+ * NULL. An absent address or prefix has family 0, an absent text or time is "".
+ * Unknown fields are ignored; a wrong one refuses the whole record. Encoding
+ * writes the required fields and those that differ from their default, in the
+ * order of the tables: what an operator would have typed. It trusts the struct.
+ * A record may be made by hand with texts that lie anywhere (NULL is ""); never
+ * call _done() on such a one.
+ */
+#pragma once
+
+#include "lib/names.h"
+#include "lib/values.h"
+
+#define RECORD(noun)                                                                               \
+	int noun##_decode(const char *key, const char *json, size_t len, struct noun *ret,         \
+			  struct err *err);                                                        \
+	int noun##_encode(const struct noun *record, char **ret);                                  \
+	bool noun##_equal(const struct noun *a, const struct noun *b);                             \
+	void noun##_done(struct noun *record);                                                     \
+	static inline void noun##_done_auto(struct noun *record)                                   \
+	{                                                                                          \
+		noun##_done(record);                                                               \
+	}
+
+/* --- config ----------------------------------------------------------------------------------- */
+
+enum protocol { PROTOCOL_BGP, PROTOCOL_OSPF, PROTOCOL_RIP, PROTOCOL_NONE };
+enum announce { ANNOUNCE_LEARN, ANNOUNCE_STATIC };
+enum ospf_type { OSPF_BROADCAST, OSPF_PTP };
+
+struct config_bgp {
+	uint32_t hold_time, keepalive_time, connect_retry_time; /* s; keepalive 0: a third */
+	bool graceful_restart;
+	uint32_t graceful_restart_time;
+	bool bfd;
+	uint32_t ecmp, listen_port;
+	struct texts communities;
+};
+
+struct config_bfd {
+	uint32_t min_rx, min_tx; /* ms */
+	uint32_t multiplier;
+};
+
+struct config_ospf {
+	struct address area;
+	struct texts interfaces;
+	uint32_t cost, hello, dead;
+	enum ospf_type type;
+	const char *password_file;
+};
+
+struct config_rip {
+	struct texts interfaces; /* empty: all */
+	uint32_t update_time, timeout_time;
+	const char *password_file;
+};
+
+struct config_vxlan {
+	uint32_t vni, port;
+	uint32_t mtu_overhead; /* 0: 50 over IPv4, 70 over IPv6 */
+};
+
+struct cluster_config {
+	uint32_t asn;
+	enum protocol protocol;
+	enum announce announce;
+	bool mesh;
+	struct config_bgp bgp;
+	struct config_bfd bfd;
+	struct config_ospf ospf;
+	struct config_rip rip;
+	uint32_t export_table; /* 0: none */
+	struct config_vxlan vxlan;
+	uint32_t reclaim_after; /* s */
+	const char *log_level;  /* "": the agent's own */
+};
+RECORD(cluster_config)
+
+/* --- pool, extent ----------------------------------------------------------------------------- */
+
+enum pool_prefix { POOL_PREFIX_HOST, POOL_PREFIX_POOL };
+enum encapsulation { ENCAPSULATION_NONE, ENCAPSULATION_VXLAN, ENCAPSULATION_VXLAN_CROSS_SUBNET };
+
+#define POOL_BLOCKS_MAX_BITS 20 /* a pool has at most 2^20 blocks */
+
+struct pool_route {
+	struct prefix dst;
+	struct address gw; /* or family 0 */
+};
+struct pool_routes {
+	struct pool_route *v;
+	size_t n;
+};
+
+struct pool_dns {
+	struct addresses nameservers;
+	const char *domain;
+	struct texts search, options;
+};
+
+struct pool {
+	const char *name; /* key */
+	struct prefix cidr;
+	uint32_t block_size;
+	const char *network;
+	bool routed;
+	struct selector_text node_selector;
+	struct texts namespaces;               /* exact, or ending in '*' */
+	struct address range_start, range_end; /* the first and the last of cidr by default */
+	struct prefixes exclude;
+	enum pool_prefix prefix;
+	struct address gateway; /* or family 0 */
+	struct pool_routes routes;
+	struct pool_dns dns;
+	bool reserve_edges;
+	enum encapsulation encapsulation;
+	bool announce, nat_outgoing;
+	uint32_t preallocate, max_blocks_per_node; /* 0: no limit */
+	uint32_t cooldown_seconds;
+	bool disabled;
+	const char *origin;
+};
+RECORD(pool)
+
+struct extent {
+	const char *network, *pool; /* key */
+	struct prefix cidr;
+	uint32_t block_size;
+	char made[TIME_TEXT];
+};
+RECORD(extent)
+
+/*
+ * -EEXIST and a sentence that names both, when an address would belong to two pools of one
+ * network; else 0. A pool and the extent of its own name never conflict here.
+ */
+int pool_conflicts_pool(const struct pool *a, const struct pool *b, struct err *err);
+int pool_conflicts_extent(const struct pool *pool, const struct extent *extent, struct err *err);
+int extent_conflicts_extent(const struct extent *a, const struct extent *b, struct err *err);
+/* The first pair of a whole set that conflicts, by the two checks above. */
+int pools_conflict(const struct pool *const *pools, size_t n_pools,
+		   const struct extent *const *extents, size_t n_extents, struct err *err);
+/* -ESTALE and a sentence when the pool was edited after blocks were cut: its extent rules. */
+int pool_differs_from_extent(const struct pool *pool, const struct extent *extent, struct err *err);
+
+/* --- node, spec, removed ---------------------------------------------------------------------- */
+
+struct node_vtep {
+	struct mac mac;
+	struct address ipv4, ipv6;
+};
+
+struct node_agent {
+	const char *version;
+	char started[TIME_TEXT];
+};
+
+struct node {
+	const char *name;         /* key */
+	struct prefix ipv4, ipv6; /* with host bits; at least one */
+	const char *machine, *boot;
+	struct node_vtep vtep;
+	struct node_agent agent;
+};
+RECORD(node)
+
+struct node_spec {
+	const char *node; /* key */
+	struct label_map labels;
+	uint32_t asn;                              /* 0: config's */
+	struct address route_reflector_cluster_id; /* IPv4, or family 0: no reflector */
+	const char *kubernetes_uid;
+	struct prefixes pod_cidrs;
+};
+RECORD(node_spec)
+
+struct node_removed {
+	const char *node; /* key */
+	const char *by;
+	char when[TIME_TEXT];
+	bool now; /* the operator says that the machine is off */
+};
+RECORD(node_removed)
+
+/* --- block, host block, address --------------------------------------------------------------- */
+
+struct block {
+	const char *network; /* key */
+	struct prefix block; /* key */
+	const char *node;
+	const char *pool;
+	const char *token;
+	char claimed[TIME_TEXT];
+};
+RECORD(block)
+
+struct host_block {
+	const char *node, *network; /* key */
+	struct prefix block;        /* key */
+	const char *pool;
+	char claimed[TIME_TEXT];
+};
+RECORD(host_block)
+
+struct address_record {
+	const char *node, *network; /* key */
+	struct address address;     /* key */
+	const char *container, *interface, *pool, *namespace, *pod, *link, *netns, *boot;
+	char assigned[TIME_TEXT];
+	bool reserved; /* tunnel address: no boot frees it */
+};
+RECORD(address_record)
