@@ -58,6 +58,9 @@ struct etcd_call {
 	size_t key_len;
 	int64_t limit, revision;
 	int64_t lease, ttl;
+	/* txns: what was asked for if the compares fail, and if they hold */
+	size_t n_ops[2];
+	uint8_t kinds[2][STORE_TXN_MAX];
 };
 
 static int attempt(struct etcd_call *c);
@@ -182,7 +185,7 @@ static bool may_go_on(const struct etcd_call *c, const struct etcd_error *error,
 		return false;
 	if (error->maybe_done && !c->repeatable)
 		return false;
-	return !c->deadline || etcd_now() + delay < c->deadline;
+	return !c->deadline || clock_monotonic_us() + delay < c->deadline;
 }
 
 static const char *in_words(const struct etcd_call *c, const struct etcd_error *error, char *text,
@@ -263,8 +266,8 @@ static struct etcd_call *first_waiting(struct etcd *e, size_t endpoint)
 	struct etcd_call *c;
 
 	TAILQ_FOREACH(c, &e->calls, entry)
-	if (c->waits_for_login && c->endpoint == endpoint)
-		return c;
+		if (c->waits_for_login && c->endpoint == endpoint)
+			return c;
 	return NULL;
 }
 
@@ -356,7 +359,7 @@ static int next_page(struct etcd_call *c, const struct etcd_kvs *kvs)
 	c->failures = 0;
 	/* A long list is not a slow one: the deadline counts from the last progress. */
 	if (c->deadline)
-		c->deadline = etcd_now() + c->timeout_ms * 1000ULL;
+		c->deadline = clock_monotonic_us() + c->timeout_ms * 1000ULL;
 	return 0;
 }
 
@@ -469,6 +472,23 @@ static void transport_failed(struct etcd_call *c, const struct http_reply *http)
 	attempt_failed(c, &error);
 }
 
+/* Users look for the result of their n-th operation without counting. */
+static int as_asked(const struct etcd_call *c, const struct etcd_reply *d, struct err *err)
+{
+	const uint8_t *kinds = c->kinds[d->succeeded];
+
+	if (c->verb != &verb_txn)
+		return 0;
+	if (d->n_ops != c->n_ops[d->succeeded])
+		return err_set(err, -EBADMSG, "etcd's reply: %zu results of %zu operations",
+			       d->n_ops, c->n_ops[d->succeeded]);
+	for (size_t i = 0; i < d->n_ops; i++)
+		if (d->ops[i].kind != kinds[i])
+			return err_set(err, -EBADMSG,
+				       "etcd's reply: the result of another operation");
+	return 0;
+}
+
 static void on_http(const struct http_reply *http, void *arg)
 {
 	AUTO(json_put) struct json_object *json = NULL;
@@ -483,7 +503,7 @@ static void on_http(const struct http_reply *http, void *arg)
 		transport_failed(c, http);
 		return;
 	}
-	c->etcd->endpoints[c->endpoint].heard = etcd_now();
+	c->etcd->endpoints[c->endpoint].heard = clock_monotonic_us();
 	if (http->status != 200) {
 		struct etcd_error error = etcd_classify(http->status, http->body, http->len);
 
@@ -498,7 +518,9 @@ static void on_http(const struct http_reply *http, void *arg)
 		return;
 	}
 	r = r ?: c->verb->decode(json, &decoded, &err);
+	r = r ?: as_asked(c, &decoded, &err);
 	if (r < 0) {
+		etcd_reply_done(&decoded);
 		not_understood(c, r, &err);
 		return;
 	}
@@ -531,7 +553,7 @@ static int list_body(struct etcd_call *c)
 /* The attempt's own time: the verb's, or what is left of the call's. */
 static uint32_t attempt_time(const struct etcd_call *c)
 {
-	uint64_t now = etcd_now(), left;
+	uint64_t now = clock_monotonic_us(), left;
 
 	if (!c->deadline)
 		return c->verb->attempt_ms;
@@ -543,7 +565,7 @@ static int attempt(struct etcd_call *c)
 {
 	struct etcd *e = c->etcd;
 	uint32_t ms = attempt_time(c);
-	uint64_t now = etcd_now();
+	uint64_t now = clock_monotonic_us();
 	struct http_request q;
 	char url[512];
 	int r;
@@ -599,8 +621,8 @@ static int start(struct etcd_call *c, uint32_t timeout_ms, struct store_call **r
 
 	c->timeout_ms = timeout_ms;
 	if (timeout_ms != STORE_FOREVER)
-		c->deadline = etcd_now() + timeout_ms * 1000ULL;
-	r = attempt(c);
+		c->deadline = clock_monotonic_us() + timeout_ms * 1000ULL;
+	r = c->etcd->closing ? -ECANCELED : attempt(c);
 	if (r < 0) {
 		call_free(c);
 		return r;
@@ -608,6 +630,13 @@ static int start(struct etcd_call *c, uint32_t timeout_ms, struct store_call **r
 	if (ret_call)
 		*ret_call = &c->base;
 	return 0;
+}
+
+static void note_ops(struct etcd_call *c, bool branch, const struct store_op *ops, size_t n)
+{
+	c->n_ops[branch] = n;
+	for (size_t i = 0; i < n; i++)
+		c->kinds[branch][i] = (uint8_t)ops[i].kind;
 }
 
 int etcd_txn(struct store *s, const struct store_txn *txn, uint32_t timeout_ms, store_reply_fn *fn,
@@ -623,6 +652,8 @@ int etcd_txn(struct store *s, const struct store_txn *txn, uint32_t timeout_ms, 
 		return -ENOMEM;
 	c->repeatable = txn->repeatable;
 	c->persistent = txn->persistent;
+	note_ops(c, true, txn->success, txn->n_success);
+	note_ops(c, false, txn->failure, txn->n_failure);
 	return start(c, timeout_ms, ret_call);
 }
 
@@ -685,6 +716,9 @@ void etcd_calls_done(struct etcd *e)
 {
 	struct etcd_call *c;
 
-	while ((c = TAILQ_FIRST(&e->calls)))
+	while ((c = TAILQ_FIRST(&e->calls))) {
+		/* What is on its way may well be applied. */
+		c->maybe_done = c->maybe_done || c->http;
 		deliver_error(c, -ECANCELED, "the store is being closed");
+	}
 }

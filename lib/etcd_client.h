@@ -5,6 +5,7 @@
 #include <sys/queue.h>
 #include <systemd/sd-event.h>
 
+#include "lib/clock.h"
 #include "lib/etcd_wire.h"
 #include "lib/http.h"
 #include "lib/json_stream.h"
@@ -64,7 +65,6 @@ struct etcd {
 	struct store_etcd_stats stats;
 };
 
-uint64_t etcd_now(void);
 /* Back-off after the n-th failure in a row, n >= 1: 0.1 s doubling to 5 s, from half to full. */
 uint64_t etcd_backoff_usec(unsigned failures);
 

@@ -362,7 +362,8 @@ static int stream_error(struct json_object *error, struct err *err)
 {
 	const char *text;
 
-	if (get_text(error, "message", &text, NULL, NULL) < 0 || !text)
+	if ((get_text(error, "message", &text, NULL, NULL) < 0 || !text) &&
+	    (get_text(error, "error", &text, NULL, NULL) < 0 || !text))
 		text = "an error without a message";
 	return err_set(err, -EPROTO, "etcd ended the stream: %.200s", text);
 }

@@ -139,7 +139,7 @@ static void put_fields(struct builder *b, struct json_object *o, const struct st
 	if (!op->keep_value)
 		add_bytes(b, o, "value", op->value, op->value_len);
 	add_true(b, o, "ignore_value", op->keep_value);
-	if (op->lease)
+	if (op->lease && !op->keep_lease)
 		add_number(b, o, "lease", op->lease);
 	add_true(b, o, "ignore_lease", op->keep_lease);
 }

@@ -4,15 +4,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
-
-uint64_t etcd_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
 
 uint64_t etcd_backoff_usec(unsigned failures)
 {

@@ -31,7 +31,7 @@ void etcd_stream_close(struct etcd *e)
 	etcd_disarm(s->created);
 	etcd_disarm(s->silence);
 	TAILQ_FOREACH(w, &e->watches, entry)
-	w->id = 0;
+		w->id = 0;
 }
 
 static void stream_failed(struct etcd *e, const char *text)
@@ -60,13 +60,13 @@ static void stream_confirmed(struct etcd *e)
 	struct etcd_watch *w;
 
 	TAILQ_FOREACH(w, &e->watches, entry)
-	if (w->id && !w->created)
-		return;
+		if (w->id && !w->created)
+			return;
 	etcd_disarm(s->created);
 	s->failures = 0;
 	TAILQ_FOREACH(w, &e->watches, entry)
-	if (!w->id && !w->dead)
-		return;
+		if (!w->id && !w->dead)
+			return;
 	if (s->told_watching)
 		return;
 	s->told_watching = true;
@@ -136,8 +136,8 @@ static struct etcd_watch *watch_by_id(struct etcd *e, int64_t id)
 	struct etcd_watch *w;
 
 	TAILQ_FOREACH(w, &e->watches, entry)
-	if (w->id == id && id > 0)
-		return w;
+		if (w->id == id && id > 0)
+			return w;
 	return NULL;
 }
 
@@ -195,7 +195,7 @@ static int on_data(const char *data, size_t n, void *arg)
 {
 	struct etcd *e = arg;
 
-	e->endpoints[e->stream.endpoint].heard = etcd_now();
+	e->endpoints[e->stream.endpoint].heard = clock_monotonic_us();
 	return json_stream_feed(e->stream.splitter, data, n, &e->stream.reason);
 }
 
@@ -230,7 +230,7 @@ static void probe_now(struct etcd *e);
 static int on_silence(sd_event_source *source, uint64_t usec, void *arg)
 {
 	struct etcd *e = arg;
-	uint64_t heard = e->endpoints[e->stream.endpoint].heard, now = etcd_now();
+	uint64_t heard = e->endpoints[e->stream.endpoint].heard, now = clock_monotonic_us();
 
 	(void)source;
 	(void)usec;
@@ -287,6 +287,8 @@ static void on_login_probed(const struct store_reply *reply, void *arg)
 	struct etcd *e = arg;
 
 	e->stream.probe = NULL;
+	if (reply->err == -ECANCELED)
+		return;
 	if (reply->err && !e->endpoints[e->stream.endpoint].token)
 		stream_failed(e, reply->text);
 	else
@@ -299,8 +301,7 @@ static char *stream_body(struct etcd *e)
 	char *body = NULL;
 	size_t n = 0;
 
-	TAILQ_FOREACH(w, &e->watches, entry)
-	{
+	TAILQ_FOREACH(w, &e->watches, entry) {
 		AUTO(free) char *one = NULL;
 		char *longer;
 

@@ -135,10 +135,10 @@ void etcd_watch_stuck(struct etcd *e, const struct store_call *call, const char 
 	char line[512];
 
 	TAILQ_FOREACH(w, &e->watches, entry)
-	if (w->list == call) {
-		snprintf(line, sizeof(line), "listing %.200s: %.300s", w->key, text);
-		etcd_tell_trouble(e, line);
-	}
+		if (w->list == call) {
+			snprintf(line, sizeof(line), "listing %.200s: %.300s", w->key, text);
+			etcd_tell_trouble(e, line);
+		}
 }
 
 static int take_page(struct etcd_watch *w, const struct store_reply *reply)
@@ -270,7 +270,7 @@ static int on_recheck_time(sd_event_source *source, uint64_t usec, void *arg)
 	(void)source;
 	(void)usec;
 	TAILQ_FOREACH(w, &e->watches, entry)
-	recheck(w);
+		recheck(w);
 	/* Spread over a tenth, or a thousand nodes would ask at once. */
 	etcd_arm(e, &e->stream.recheck, RECHECK_USEC + etcd_backoff_usec(7) * 12, 1000000,
 		 on_recheck_time, e);
@@ -285,8 +285,7 @@ static struct etcd_watch *next_to_list(struct etcd *e, bool *ret_busy)
 	struct etcd_watch *w, *found = NULL;
 
 	*ret_busy = false;
-	TAILQ_FOREACH(w, &e->watches, entry)
-	{
+	TAILQ_FOREACH(w, &e->watches, entry) {
 		if (w->state == WATCH_LISTING)
 			*ret_busy = true;
 		else if (w->state == WATCH_WANTED && !w->dead && !etcd_armed(w->list_retry) &&
@@ -320,8 +319,7 @@ void etcd_stream_restart(struct etcd *e)
 {
 	struct etcd_watch *w;
 
-	TAILQ_FOREACH(w, &e->watches, entry)
-	{
+	TAILQ_FOREACH(w, &e->watches, entry) {
 		w->anew = true;
 		etcd_watch_want_list(w);
 	}

@@ -1,5 +1,7 @@
 SRCS += $(addprefix lib/, \
 	err.c \
+	clock.c \
+	files.c \
 	base64.c \
 	json_stream.c \
 	http.c \
@@ -15,6 +17,14 @@ SRCS += $(addprefix lib/, \
 	store_settle.c \
 	store_sync.c \
 	store_etcd.c \
+	store_fake.c \
+	store_fake_call.c \
+	store_fake_request.c \
+	store_fake_watch.c \
+	store_fake_faults.c \
+	fake_etcd.c \
+	fake_etcd_txn.c \
+	fake_etcd_lease.c \
 	prefix.c \
 	selector.c \
 	json.c \
@@ -40,6 +50,14 @@ SRCS += $(addprefix lib/, \
 PURE_TESTS += $(addprefix lib/, \
 	prefix_test \
 	base64_test \
+	store_test \
+	store_view_test \
+	store_sync_test \
+	store_fake_test \
+	store_fake_faults_test \
+	store_fake_watch_test \
+	store_settle_test \
+	store_settle_walk_test \
 	selector_test \
 	json_test \
 	names_test \
@@ -51,6 +69,7 @@ PURE_TESTS += $(addprefix lib/, \
 	)
 
 TESTS += $(addprefix lib/, \
+	files_test \
 	kern_test \
 	log_journal_test \
 	)

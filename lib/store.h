@@ -170,8 +170,10 @@ void store_cancel(struct store_call *call);
  * claim, whose block must be absent, the fence is the node's own record.
  *
  * fence: index of a compare {MOD_REVISION EQUAL n > 0} without range.
- * witness: index of a success operation, put or delete of one key; a put's
- * value must be one that nobody else writes (it carries a token).
+ * witness: index of a success operation. Either a put of one key, whose value
+ * nobody else writes (it carries a token); if somebody else has replaced or
+ * removed it before it is settled, that counts as refused. Or a delete of the
+ * fence itself: any other key may be made again and hide that it was gone.
  */
 enum store_outcome {
 	STORE_APPLIED,
@@ -234,5 +236,6 @@ AUTO_DEFINE(struct store *, store_free)
 /* --- small things that users of the store share ------------------------------------------------
  */
 
-/* End of the range of all keys that start so: last byte plus one. NULL if out of memory. */
+/* End of the range of all keys that start so, at least one byte: the last byte plus one. NULL if
+ * out of memory. */
 char *store_prefix_end(const char *prefix);

@@ -19,8 +19,9 @@ static void etcd_free(struct store *s)
 	struct etcd *e = (struct etcd *)s;
 
 	e->closing = true;
-	etcd_stream_done(e);
+	/* Whoever is told may still end watches. */
 	etcd_calls_done(e);
+	etcd_stream_done(e);
 	http_free(e->http);
 	etcd_endpoints_done(e);
 	sd_event_unref(e->event);

@@ -70,7 +70,7 @@ static bool was_applied(const struct settle *t, bool raised, const struct store_
 		return false;
 	if (t->kind == STORE_DELETE)
 		/* Made anew since then means that it was gone in between. */
-		return !witness || (same_key && witness->create_revision > t->fence_revision);
+		return !witness || witness->create_revision > t->fence_revision;
 	return witness && witness->value_len == t->value_len &&
 	       memcmp(witness->value, t->value, t->value_len) == 0;
 }
@@ -153,10 +153,16 @@ static bool settleable(const struct store_txn *txn, size_t fence, size_t witness
 	const struct store_compare *c;
 	const struct store_op *op;
 
-	if (fence >= txn->n_compares || witness >= txn->n_success || txn->repeatable)
+	if (fence >= txn->n_compares || witness >= txn->n_success)
+		return false;
+	/* Sent twice it could be applied after it was refused. */
+	if (txn->repeatable || txn->persistent)
 		return false;
 	c = &txn->compares[fence];
 	op = &txn->success[witness];
+	/* A key made again hides that it was gone, unless its own revision was compared. */
+	if (op->kind == STORE_DELETE && strcmp(c->key, op->key) != 0)
+		return false;
 	return c->target == STORE_MOD_REVISION && c->relation == STORE_EQUAL && c->number > 0 &&
 	       !c->range_end && !op->range_end && !op->keep_value &&
 	       (op->kind == STORE_PUT || op->kind == STORE_DELETE);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/clock.h"
+
+#include <time.h>
+
+static uint64_t read_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+uint64_t clock_monotonic_us(void)
+{
+	return read_ns(CLOCK_MONOTONIC) / 1000;
+}
+
+uint64_t clock_boottime_ns(void)
+{
+	return read_ns(CLOCK_BOOTTIME);
+}
+
+const char *clock_utc_text(char *text)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(text, TIME_TEXT, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return text;
+}

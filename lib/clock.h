@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The clocks, each for its purpose. Pure code is given the time instead. */
+#pragma once
+
+#include <stdint.h>
+
+#include "lib/names.h"
+
+uint64_t clock_monotonic_us(void); /* delays and deadlines */
+uint64_t clock_boottime_ns(void);  /* order of events on this boot, across processes */
+/* Now, as records have it: "2026-11-16T02:45:55Z"; text holds TIME_TEXT bytes. Returns text. */
+const char *clock_utc_text(char *text);
