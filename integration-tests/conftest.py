@@ -7,8 +7,10 @@ import signal
 
 import pytest
 
-from lab import process
+from lab import cni, process
+from lab.agent import Agent
 from lab.driver import StoreDriver
+from lab.fake_agent import FakeAgent
 from lab.session import Session
 
 _LAB = pytest.StashKey()
@@ -78,8 +80,57 @@ def store_driver(lab, build):
         started.append(StoreDriver(lab, program, flags or etcd.flags(), node, **kwargs))
         return started[-1]
     yield start
+    wrong = []
     for d in started:
-        d.close()
+        try:
+            d.close()
+        except AssertionError as e:
+            wrong.append(str(e))
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.fixture
+def node(lab):
+    """For tests that need just one machine."""
+    return lab.node()
+
+
+@pytest.fixture
+def fake_agent(node):
+    """fake_agent(**kwargs): an agent as lab/fake_agent.py plays it, at the node's usual socket."""
+    made = []
+
+    def make(*args, **kwargs):
+        made.append(FakeAgent(node.path("/run/roost/agent.sock"), *args, **kwargs))
+        return made[-1]
+    yield make
+    for agent in made:
+        agent.close()
+
+
+@pytest.fixture
+def ipam(node, build):
+    """ipam(verb, conf, ...) runs roost-ipam on the node, as lab/cni.py says."""
+    def call(verb, conf, **kwargs):
+        return cni.call(node, build / "roost-ipam", verb, conf, **kwargs)
+    return call
+
+
+@pytest.fixture
+def agents(lab, etcd, build):
+    """agents(*flags, node=None): another agent (lab/agent.py) on a node of its own, not started."""
+    made = []
+
+    def make(*flags, node=None):
+        made.append(Agent(node or lab.node(f"n{1 + len(made)}"), build, etcd, *flags))
+        return made[-1]
+    return make
+
+
+@pytest.fixture
+def agent(agents):
+    """An agent that serves."""
+    return agents().start()
 
 
 @pytest.hookimpl(hookwrapper=True)

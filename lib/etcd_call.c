@@ -8,6 +8,8 @@
 
 #define PAGE_KEYS 5000
 #define MAX_REPLY (64 * 1024 * 1024)
+/* What an attempt needs to be worth it. */
+#define LEAST_USEC 100000
 
 typedef int decode_fn(struct json_object *reply, struct etcd_reply *ret, struct err *err);
 
@@ -36,7 +38,7 @@ struct etcd_call {
 	struct etcd *etcd;
 	const struct verb *verb;
 	char *body;
-	bool repeatable, maybe_done;
+	bool writes, repeatable, maybe_done;
 	bool persistent; /* no error ends it */
 	bool pinned;     /* to its endpoint: one attempt, no fail-over */
 	bool waits_for_login, logged_in_again;
@@ -185,7 +187,8 @@ static bool may_go_on(const struct etcd_call *c, const struct etcd_error *error,
 		return false;
 	if (error->maybe_done && !c->repeatable)
 		return false;
-	return !c->deadline || clock_monotonic_us() + delay < c->deadline;
+	/* An attempt with no time left would hide the real error behind a time-out. */
+	return !c->deadline || clock_monotonic_us() + delay + LEAST_USEC < c->deadline;
 }
 
 static const char *in_words(const struct etcd_call *c, const struct etcd_error *error, char *text,
@@ -235,7 +238,7 @@ static void attempt_failed(struct etcd_call *c, const struct etcd_error *error)
 	if (mend(c, error))
 		return;
 	e->stats.failed_attempts++;
-	c->maybe_done = c->maybe_done || error->maybe_done;
+	c->maybe_done = c->maybe_done || (c->writes && error->maybe_done);
 	c->logged_in_again = false; /* a later attempt may meet another token that is void */
 	if ((error->elsewhere || c->persistent) && !c->pinned) {
 		etcd_endpoint_failed(e, c->endpoint);
@@ -639,6 +642,17 @@ static void note_ops(struct etcd_call *c, bool branch, const struct store_op *op
 		c->kinds[branch][i] = (uint8_t)ops[i].kind;
 }
 
+static bool txn_writes(const struct store_txn *txn)
+{
+	for (size_t i = 0; i < txn->n_success; i++)
+		if (txn->success[i].kind != STORE_GET)
+			return true;
+	for (size_t i = 0; i < txn->n_failure; i++)
+		if (txn->failure[i].kind != STORE_GET)
+			return true;
+	return false;
+}
+
 int etcd_txn(struct store *s, const struct store_txn *txn, uint32_t timeout_ms, store_reply_fn *fn,
 	     void *arg, struct store_call **ret_call)
 {
@@ -650,7 +664,8 @@ int etcd_txn(struct store *s, const struct store_txn *txn, uint32_t timeout_ms, 
 	c = call_new((struct etcd *)s, &verb_txn, body, fn, arg);
 	if (!c)
 		return -ENOMEM;
-	c->repeatable = txn->repeatable;
+	c->writes = txn_writes(txn);
+	c->repeatable = txn->repeatable || !c->writes;
 	c->persistent = txn->persistent;
 	note_ops(c, true, txn->success, txn->n_success);
 	note_ops(c, false, txn->failure, txn->n_failure);
@@ -686,6 +701,7 @@ int etcd_lease(struct store *s, enum store_lease_verb verb, int64_t id, int64_t 
 	c = call_new((struct etcd *)s, &verbs_lease[verb], body, fn, arg);
 	if (!c)
 		return -ENOMEM;
+	c->writes = true;
 	c->lease = id;
 	c->ttl = ttl;
 	return start(c, timeout_ms, ret_call);
@@ -718,7 +734,7 @@ void etcd_calls_done(struct etcd *e)
 
 	while ((c = TAILQ_FIRST(&e->calls))) {
 		/* What is on its way may well be applied. */
-		c->maybe_done = c->maybe_done || c->http;
+		c->maybe_done = c->maybe_done || (c->writes && c->http);
 		deliver_error(c, -ECANCELED, "the store is being closed");
 	}
 }

@@ -15,6 +15,8 @@
 #define PROBE_TIMEOUT_MS  4000
 #define PROBES            2
 #define VERIFY_TIMEOUT_MS 30000
+/* A stream that lived so long was a good one: its end is the first failure. */
+#define PROVEN_USEC 5000000ULL
 
 /* --- the stream
  * ----------------------------------------------------------------------------------- */
@@ -42,7 +44,13 @@ static void stream_failed(struct etcd *e, const char *text)
 	snprintf(line, sizeof(line), "watch stream of %s: %s", e->endpoints[s->endpoint].name,
 		 text);
 	etcd_stream_close(e);
+	/* Tokens are refused in several forms; whichever it was, the next opening logs in anew. */
+	if (strstr(text, "auth token") || strstr(text, "auth store"))
+		free(TAKE(e->endpoints[s->endpoint].token));
 	etcd_endpoint_failed(e, s->endpoint);
+	if (s->confirmed && clock_monotonic_us() - s->confirmed > PROVEN_USEC)
+		s->failures = 0;
+	s->confirmed = 0;
 	s->failures++;
 	s->wanted = true;
 	etcd_tell_trouble(e, line);
@@ -63,7 +71,7 @@ static void stream_confirmed(struct etcd *e)
 		if (w->id && !w->created)
 			return;
 	etcd_disarm(s->created);
-	s->failures = 0;
+	s->confirmed = clock_monotonic_us();
 	TAILQ_FOREACH(w, &e->watches, entry)
 		if (!w->id && !w->dead)
 			return;
@@ -142,14 +150,10 @@ static struct etcd_watch *watch_by_id(struct etcd *e, int64_t id)
 }
 
 /* Refused watches have no id, so the reason is all there is. */
-static int refused(struct etcd *e, const struct etcd_watch_message *m, struct err *err)
+static int refused(const struct etcd_watch_message *m, struct err *err)
 {
-	const char *reason = m->cancel_reason ?: "no reason given";
-	struct etcd_endpoint *ep = &e->endpoints[e->stream.endpoint];
-
-	if (strstr(reason, "auth token") || strstr(reason, "auth store"))
-		free(TAKE(ep->token));
-	return err_set(err, -EPROTO, "etcd refused a watch: %.200s", reason);
+	return err_set(err, -EPROTO, "etcd refused a watch: %.200s",
+		       m->cancel_reason ?: "no reason given");
 }
 
 static int take_message(struct etcd *e, const struct etcd_watch_message *m, struct err *err)
@@ -161,7 +165,7 @@ static int take_message(struct etcd *e, const struct etcd_watch_message *m, stru
 		return 0;
 	}
 	if (m->canceled)
-		return w || m->watch_id < 0 ? refused(e, m, err) : 0;
+		return w || m->watch_id < 0 ? refused(m, err) : 0;
 	if (!w)
 		return 0;
 	if (m->created) {
@@ -340,8 +344,14 @@ static int stream_post(struct etcd *e, const char *body)
 	int r;
 
 	snprintf(url, sizeof(url), "%s/v3/watch", ep->url);
-	s->headers = q.headers = etcd_headers(ep, 0);
-	if (!s->headers)
+	s->headers = etcd_headers(ep, 0);
+	/*
+	 * Go's server drops what it has not read of a request's body when the first answer goes
+	 * out, and with it every watch but the first few (one stream in six, of five watches); but
+	 * not on a connection that is not used again, as this one never is.
+	 */
+	q.headers = s->headers ? curl_slist_append(s->headers, "Connection: close") : NULL;
+	if (!q.headers)
 		return -ENOMEM;
 	r = json_stream_new(MAX_MESSAGE, on_message, e, &s->splitter);
 	return r ?: http_post(e->http, &q, &s->http);

@@ -5,6 +5,13 @@ SRCS += $(addprefix lib/, \
 	base64.c \
 	json_stream.c \
 	http.c \
+	http_reply.c \
+	local_client.c \
+	serve.c \
+	serve_listen.c \
+	serve_reply.c \
+	serve_request.c \
+	serve_wait.c \
 	etcd_encode.c \
 	etcd_decode.c \
 	etcd_error.c \
@@ -50,6 +57,10 @@ SRCS += $(addprefix lib/, \
 PURE_TESTS += $(addprefix lib/, \
 	prefix_test \
 	base64_test \
+	json_stream_test \
+	etcd_encode_test \
+	etcd_decode_test \
+	etcd_error_test \
 	store_test \
 	store_view_test \
 	store_sync_test \
@@ -65,16 +76,24 @@ PURE_TESTS += $(addprefix lib/, \
 	model_test \
 	model_pool_test \
 	kern_reply_test \
+	http_reply_test \
 	log_test \
 	)
 
 TESTS += $(addprefix lib/, \
 	files_test \
 	kern_test \
+	serve_test \
+	serve_limits_test \
+	serve_wait_test \
+	local_client_test \
 	log_journal_test \
 	)
 
 FUZZERS += $(addprefix lib/, \
+	json_stream_fuzz \
+	http_reply_fuzz \
+	etcd_error_fuzz \
 	prefix_fuzz \
 	selector_fuzz \
 	keys_fuzz \

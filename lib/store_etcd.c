@@ -84,4 +84,7 @@ void store_etcd_stats(const struct store *s, struct store_etcd_stats *ret)
 	ret->endpoint = e->endpoints[e->current].name;
 	ret->cluster_id = e->cluster_id;
 	ret->revision = e->revision;
+	for (size_t i = 0; i < e->n_endpoints; i++)
+		if (e->endpoints[i].heard > ret->heard)
+			ret->heard = e->endpoints[i].heard;
 }

@@ -34,5 +34,6 @@ struct store_etcd_stats {
 	const char *endpoint; /* the one in use */
 	uint64_t cluster_id;
 	int64_t revision; /* the newest seen */
+	uint64_t heard;   /* CLOCK_MONOTONIC in µs of the last reply; 0: none yet */
 };
 void store_etcd_stats(const struct store *s, struct store_etcd_stats *ret);

@@ -56,6 +56,8 @@ class Member:
     def launch(self):
         """Start the process; the cluster's wait_healthy says when it serves."""
         self.gateway.close()  # a kept connection belongs to the former process
+        if self.cluster.unix:  # etcd does not replace what a killed one left
+            self.node.run(["rm", "-f", "/run/etcd/localhost:2379"])
         # env(1) changes the folder inside the namespace and becomes etcd, pid and all.
         self.process = self.node.spawn("etcd", ["env", "--chdir=/run/etcd", "etcd",
                                                 *self.cluster.arguments(self)])

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "lib/serve.h"
+
+/* What the umask took away; it was never more than asked for. */
+static int widen(const char *path, unsigned mode)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return -errno;
+	if ((st.st_mode & ALLPERMS) == mode)
+		return 0;
+	return chmod(path, mode) < 0 ? -errno : 0;
+}
+
+static int bind_and_listen(int fd, const struct sockaddr_un *sa, unsigned mode)
+{
+	int r;
+
+	/* The mode of an unbound socket is what bind() gives to the file, less the umask. */
+	if (fchmod(fd, mode) < 0)
+		return -errno;
+	if (unlink(sa->sun_path) < 0 && errno != ENOENT)
+		return -errno;
+	if (bind(fd, (const struct sockaddr *)sa, sizeof(*sa)) < 0)
+		return -errno;
+	r = widen(sa->sun_path, mode);
+	if (r < 0)
+		return r;
+	return listen(fd, SOMAXCONN) < 0 ? -errno : 0;
+}
+
+static int may_replace(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return S_ISSOCK(st.st_mode) ? 0 : -EEXIST;
+}
+
+static int listen_at(int fd, const char *path, unsigned mode)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	int r;
+
+	if ((size_t)snprintf(sa.sun_path, sizeof(sa.sun_path), "%s.new", path) >=
+	    sizeof(sa.sun_path))
+		return -ENAMETOOLONG;
+	r = may_replace(path);
+	if (r < 0)
+		return r;
+	r = bind_and_listen(fd, &sa, mode);
+	if (r == 0 && rename(sa.sun_path, path) < 0)
+		r = -errno;
+	if (r < 0)
+		unlink(sa.sun_path);
+	return r;
+}
+
+int serve_listen_unix(const char *path, unsigned mode, int *ret)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = listen_at(fd, path, mode);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	*ret = fd;
+	return 0;
+}
