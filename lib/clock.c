@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/clock.h"
 
+#include <stdio.h>
 #include <time.h>
 
 static uint64_t read_ns(clockid_t clock)
@@ -28,5 +29,18 @@ const char *clock_utc_text(char *text)
 
 	gmtime_r(&now, &tm);
 	strftime(text, TIME_TEXT, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return text;
+}
+
+const char *clock_utc_exact(char *text)
+{
+	struct timespec now;
+	struct tm tm;
+	size_t n;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	n = strftime(text, TIME_TEXT, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + n, TIME_TEXT - n, ".%09ldZ", now.tv_nsec);
 	return text;
 }

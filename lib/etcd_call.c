@@ -506,7 +506,7 @@ static void on_http(const struct http_reply *http, void *arg)
 		transport_failed(c, http);
 		return;
 	}
-	c->etcd->endpoints[c->endpoint].heard = clock_monotonic_us();
+	etcd_heard(c->etcd, c->endpoint);
 	if (http->status != 200) {
 		struct etcd_error error = etcd_classify(http->status, http->body, http->len);
 

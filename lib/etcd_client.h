@@ -100,6 +100,8 @@ int etcd_stream_init(struct etcd *e);
 void etcd_stream_done(struct etcd *e);
 int etcd_watch(struct store *s, const char *key, const char *range_end,
 	       const struct store_watch_handlers *handlers, void *arg, struct store_watch **ret);
+/* It has answered, whatever: a sign of life. */
+void etcd_heard(struct etcd *e, size_t endpoint);
 /* Something else failed on this endpoint: probe now rather than in 15 s. */
 void etcd_stream_suspect(struct etcd *e, size_t endpoint);
 /* No endpoint does what this call wants: if it is a watch's list, people are told at once. */

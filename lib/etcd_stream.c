@@ -199,7 +199,7 @@ static int on_data(const char *data, size_t n, void *arg)
 {
 	struct etcd *e = arg;
 
-	e->endpoints[e->stream.endpoint].heard = clock_monotonic_us();
+	etcd_heard(e, e->stream.endpoint);
 	return json_stream_feed(e->stream.splitter, data, n, &e->stream.reason);
 }
 
@@ -245,6 +245,16 @@ static int on_silence(sd_event_source *source, uint64_t usec, void *arg)
 		etcd_arm(e, &e->stream.silence, SILENCE_USEC - (now - heard), 1000000, on_silence,
 			 e);
 	return 0;
+}
+
+/* Put off at once, not when it fires: an idle agent would wake up to find that all is well. */
+void etcd_heard(struct etcd *e, size_t endpoint)
+{
+	struct etcd_stream *s = &e->stream;
+
+	e->endpoints[endpoint].heard = clock_monotonic_us();
+	if (s->endpoint == endpoint && etcd_armed(s->silence))
+		etcd_arm(e, &s->silence, SILENCE_USEC, 1000000, on_silence, e);
 }
 
 static void on_probed(const struct store_reply *reply, void *arg)

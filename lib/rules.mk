@@ -52,6 +52,26 @@ SRCS += $(addprefix lib/, \
 	kern_reply.c \
 	log.c \
 	log_journal.c \
+	options.c \
+	options_file.c \
+	options_help.c \
+	options_load.c \
+	secret.c \
+	json_out.c \
+	cni_version.c \
+	cni_error.c \
+	cni_json.c \
+	cni_env.c \
+	cni_conf.c \
+	cni_want.c \
+	cni_range.c \
+	cni_ipam.c \
+	cni_assign.c \
+	cni_result.c \
+	cni_result_read.c \
+	cni_io.c \
+	cni_spool.c \
+	cni_main.c \
 	)
 
 PURE_TESTS += $(addprefix lib/, \
@@ -78,6 +98,15 @@ PURE_TESTS += $(addprefix lib/, \
 	kern_reply_test \
 	http_reply_test \
 	log_test \
+	options_test \
+	secret_test \
+	json_out_test \
+	cni_env_test \
+	cni_conf_test \
+	cni_want_test \
+	cni_ipam_test \
+	cni_assign_test \
+	cni_result_test \
 	)
 
 TESTS += $(addprefix lib/, \
@@ -88,6 +117,7 @@ TESTS += $(addprefix lib/, \
 	serve_wait_test \
 	local_client_test \
 	log_journal_test \
+	cni_io_test \
 	)
 
 FUZZERS += $(addprefix lib/, \
@@ -98,4 +128,6 @@ FUZZERS += $(addprefix lib/, \
 	selector_fuzz \
 	keys_fuzz \
 	model_fuzz \
+	options_fuzz \
+	cni_conf_fuzz \
 	)

@@ -154,8 +154,11 @@ class Agent:
 
     def wait_health(self, part, words="", timeout=10):
         """Until this part is in trouble for a reason with these words; returns the reason."""
-        return wait_until(lambda: words in self.health().get(part, "\0") and self.health()[part],
-                          timeout, f"{part}: ...{words}... in {self}'s health")
+        def told():
+            reason = self.health().get(part, "")
+            return reason if words in reason else None
+        return wait_until(told, timeout, f"{part}: ...{words}... in {self}'s health",
+                          errors=OSError)
 
     def wait_well(self, part, timeout=10):
         wait_until(lambda: part not in self.health(), timeout, f"{part} of {self} to be well")

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/api.h"
+#include "agent/health.h"
+#include "agent/identity.h"
+#include "agent/ipam.h"
+#include "agent/lifecycle.h"
+#include "agent/lock.h"
+#include "agent/pin.h"
+#include "agent/register.h"
+#include "agent/report.h"
+#include "agent/status.h"
+#include "lib/clock.h"
+#include "lib/files.h"
+#include "lib/keys.h"
+#include "lib/log.h"
+#include "lib/secret.h"
+#include "lib/serve.h"
+#include "lib/store_etcd.h"
+
+struct agent {
+	struct settings *settings;
+	int argc;
+	char *const *argv;
+	sd_event *event;
+	struct lifecycle *lifecycle;
+	struct timers *timers;
+	struct health *health;
+	struct store *store;
+	struct ipam *ipam;
+	struct registration *registration;
+	struct report *report;
+	struct serve *serve;
+	struct identity identity;
+	char asked_name[NODE_NAME_TEXT]; /* by flag or host name; a pin may say otherwise */
+	bool identified, compared;
+	struct timer identify;
+	char started[TIME_TEXT];
+	int lock;
+	bool connected;
+	char etcd_error[256];
+	char node_key[KEY_FULL_TEXT], status_key[KEY_FULL_TEXT];
+};
+
+/* --- status
+ * ----------------------------------------------------------------------------------------- */
+
+static void changed(void *arg)
+{
+	struct agent *a = arg;
+
+	if (a->report)
+		report_changed(a->report);
+}
+
+static struct status describe(struct agent *a, struct store_etcd_stats *etcd,
+			      struct status_pool **pools)
+{
+	struct status s = {
+		.node = a->identity.name,
+		.version = ROOST_VERSION,
+		.started = a->started,
+		.address_reason = a->identity.reason,
+		.etcd = { .connected = a->connected, .error = a->etcd_error },
+	};
+
+	store_etcd_stats(a->store, etcd);
+	s.etcd.endpoint = etcd->endpoint;
+	s.health = health_list(a->health, &s.n_health);
+	if (ipam_pool_status(a->ipam, pools, &s.n_pools) < 0)
+		s.n_pools = 0;
+	s.pools = *pools;
+	return s;
+}
+
+static int build_report(char **ret, void *arg)
+{
+	AUTO(free) struct status_pool *pools = NULL;
+	struct store_etcd_stats etcd;
+	struct status s = describe(arg, &etcd, &pools);
+
+	return status_text(&s, STATUS_SIZE_MAX, ret);
+}
+
+static void show_status(struct serve_request *request, void *arg)
+{
+	AUTO(json_put) struct json_object *o = NULL;
+	AUTO(free) struct status_pool *pools = NULL;
+	struct agent *a = arg;
+	struct store_etcd_stats etcd;
+	struct status s = describe(a, &etcd, &pools);
+	struct err why = { "" };
+	bool ready = ipam_ready(a->ipam, &why);
+
+	if (status_json(&s, 0, &o) < 0) {
+		serve_reply_error(request, 500, 5, NULL, "out of memory");
+		return;
+	}
+	json_object_object_add(o, "node", json_object_new_string(a->identity.name));
+	json_object_object_add(o, "ready", json_object_new_boolean(ready));
+	json_object_object_add(o, "reason", json_object_new_string(why.text));
+	serve_reply_json(request, ready ? 200 : 503, o);
+}
+
+/* --- etcd
+ * ------------------------------------------------------------------------------------------- */
+
+static void on_notice(enum store_notice notice, const char *text, void *arg)
+{
+	struct agent *a = arg;
+
+	if (notice == STORE_WATCHING) {
+		a->connected = true;
+		a->etcd_error[0] = '\0';
+		health_clear(a->health, "etcd");
+		log_info("etcd", "%s", text);
+	} else if (notice == STORE_TROUBLE) {
+		a->connected = false;
+		snprintf(a->etcd_error, sizeof(a->etcd_error), "%s", text);
+		health_set(a->health, "etcd", LOG_LEVEL_WARNING, "%s", text);
+	} else {
+		log_error("etcd", "%s; everything is read anew", text);
+	}
+	if (a->registration)
+		register_notice(a->registration, notice, text);
+	ipam_notice(a->ipam, notice);
+	if (a->report && notice == STORE_WATCHING)
+		report_kick(a->report);
+	/* Now the pools are known, and the node's address can be chosen among the others. */
+	if (notice == STORE_WATCHING && !a->compared)
+		timer_set(a->timers, &a->identify, 0, 0);
+	changed(a);
+}
+
+static const struct fence *fence(void *arg)
+{
+	struct agent *a = arg;
+
+	return a->registration ? register_fence(a->registration) : NULL;
+}
+
+static void fence_moved(int64_t revision, void *arg)
+{
+	struct agent *a = arg;
+
+	if (a->registration)
+		register_raised(a->registration, revision);
+}
+
+static uint64_t silence(void *arg)
+{
+	struct agent *a = arg;
+	struct store_etcd_stats stats;
+
+	store_etcd_stats(a->store, &stats);
+	return stats.heard ? clock_monotonic_us() - stats.heard : UINT64_MAX;
+}
+
+/* --- registration
+ * ----------------------------------------------------------------------------------- */
+
+static void on_registered(const struct fence *f, void *arg)
+{
+	struct agent *a = arg;
+
+	report_set_fence(a->report, f->create_revision);
+	ipam_registered(a->ipam);
+	lifecycle_status(a->lifecycle, "registered as %s", a->identity.name);
+}
+
+static void on_unregistered(const char *why, void *arg)
+{
+	struct agent *a = arg;
+
+	report_set_fence(a->report, 0);
+	lifecycle_status(a->lifecycle, "not registered: %s", why);
+}
+
+static void on_removed(const struct node_removed *removed, void *arg)
+{
+	struct agent *a = arg;
+
+	ipam_removed(a->ipam, removed != NULL);
+}
+
+static void report_trouble(const char *text, void *arg)
+{
+	struct agent *a = arg;
+
+	if (text[0])
+		health_set(a->health, "status", LOG_LEVEL_WARNING, "%s", text);
+	else
+		health_clear(a->health, "status");
+}
+
+static int start_registration(struct agent *a)
+{
+	static const struct register_handlers handlers = { on_registered, on_unregistered,
+							   on_removed };
+	struct node node = {
+		.name = a->identity.name,
+		.ipv4 = a->identity.ipv4,
+		.ipv6 = a->identity.ipv6,
+		.machine = a->identity.machine,
+		.boot = a->identity.boot,
+		.agent = { .version = ROOST_VERSION },
+	};
+	struct register_options registration = {
+		a->store, a->timers, a->health, a->settings->prefix, &node, &handlers, a,
+	};
+	struct report_options report = {
+		a->store, a->timers, a->status_key, a->node_key, build_report, report_trouble, a,
+	};
+	int r;
+
+	memcpy(node.agent.started, a->started, sizeof(a->started));
+	r = report_new(&report, &a->report);
+	return r ?: register_new(&registration, &a->registration);
+}
+
+/* --- who we are
+ * ------------------------------------------------------------------------------------- */
+
+static int choose(struct agent *a, struct identity *ret, struct err *err)
+{
+	AUTO(identity_candidates_done) struct identity_candidates candidates = { 0 };
+	AUTO(free) struct prefix *pools = NULL;
+	size_t n = 0;
+	int r = 0;
+
+	if (a->settings->address[0])
+		r = identity_configured(a->settings->address, &candidates, err);
+	r = r ?: identity_gather(a->settings->etcd, &candidates, err);
+	r = r ?: ipam_pool_prefixes(a->ipam, &pools, &n);
+	return r ?: identity_choose(&candidates, pools, n, ret, err);
+}
+
+static void report_difference(struct agent *a)
+{
+	struct identity now = a->identity;
+	struct err text = { "" };
+
+	memcpy(now.name, a->asked_name, sizeof(now.name));
+	if (choose(a, &now, &text) == 0 && identity_differs(&a->identity, &now, &text))
+		health_set(a->health, "address", LOG_LEVEL_WARNING, "%s", text.text);
+}
+
+static void on_identify(void *arg)
+{
+	struct agent *a = arg;
+	struct identity chosen = a->identity;
+	struct err err = { "" };
+	int r;
+
+	if (!a->connected)
+		return;
+	a->compared = true;
+	if (a->identified) {
+		report_difference(a);
+		return;
+	}
+	r = choose(a, &chosen, &err);
+	if (r < 0) {
+		health_set(a->health, "address", LOG_LEVEL_ERROR,
+			   "no address for this node: %s; give one with --address", err.text);
+		a->compared = false;
+		timer_set(a->timers, &a->identify, 5000, 1000);
+		return;
+	}
+	health_clear(a->health, "address");
+	a->identity = chosen;
+	a->identified = true;
+	log_info("agent", "node %s, %s", a->identity.name, a->identity.reason);
+	r = pin_write(a->settings->run_dir, &a->identity, &err);
+	if (r < 0)
+		log_error("agent", "%s", err.text);
+	r = start_registration(a);
+	if (r < 0) {
+		log_error("agent", "registration: %s", strerror(-r));
+		sd_event_exit(a->event, r);
+	}
+}
+
+static int identify(struct agent *a, struct err *err)
+{
+	const struct settings *s = a->settings;
+	int r = identity_ids(s->node, s->machine_id, s->boot_id, &a->identity, err);
+
+	if (r < 0)
+		return r;
+	memcpy(a->asked_name, a->identity.name, sizeof(a->asked_name));
+	r = pin_read(s->run_dir, &a->identity, err);
+	if (r == -EINVAL)
+		log_warning("agent", "%s; the node's address is chosen anew", err->text);
+	else if (r < 0)
+		return r;
+	a->identified = r > 0;
+	if (a->identified)
+		log_info("agent", "node %s, %s (pinned on this boot)", a->identity.name,
+			 a->identity.reason);
+	return 0;
+}
+
+/* --- life
+ * ------------------------------------------------------------------------------------------- */
+
+static void stopped(void *arg)
+{
+	struct agent *a = arg;
+
+	lifecycle_stopped(a->lifecycle);
+}
+
+static void on_stop(const char *why, void *arg)
+{
+	struct agent *a = arg;
+
+	log_info("agent", "stopping: %s; pods, routes and addresses stay as they are", why);
+	health_set(a->health, "agent", LOG_LEVEL_INFO, "stopped: %s", why);
+	if (a->report)
+		report_farewell(a->report, stopped, a);
+	else
+		stopped(a);
+}
+
+static void told(const char *sentence, bool taken, void *arg)
+{
+	(void)arg;
+	if (taken)
+		log_info("agent", "%s", sentence);
+	else
+		log_warning("agent", "%s", sentence);
+}
+
+static void on_reload(void *arg)
+{
+	AUTO(settings_done) struct settings fresh = { 0 };
+	struct agent *a = arg;
+	enum options_verb verb;
+	struct err err = { "" };
+
+	if (settings_load(a->argc, a->argv, environ, &fresh, &verb, &err) < 0) {
+		log_error("agent", "reload: %s; everything stays as it was", err.text);
+		return;
+	}
+	settings_take_over(a->settings, &fresh, told, a);
+	log_set_level(a->settings->log_level);
+}
+
+static int open_store(struct agent *a, struct err *err)
+{
+	const struct settings *s = a->settings;
+	AUTO(secret_free) char *password = NULL;
+	bool group_reads = false;
+	struct store_etcd_options o = {
+		.endpoints = s->etcd,
+		.tls = { s->etcd_cacert, s->etcd_cert, s->etcd_key },
+		.user = s->etcd_user,
+		.name = a->identity.name,
+	};
+	int r = 0;
+
+	if (s->etcd_user[0])
+		r = secret_read(s->etcd_password_file, &password, &group_reads, err);
+	if (group_reads)
+		log_warning("agent", "%s can be read by its group", s->etcd_password_file);
+	o.password = password;
+	r = r < 0 ? r : store_etcd_new(a->event, &o, &a->store, err);
+	if (r == 0)
+		store_on_notice(a->store, on_notice, a);
+	return r;
+}
+
+static int open_socket(struct agent *a, struct err *err)
+{
+	struct serve_config config = {
+		.arg = a,
+		.routes = api_routes(),
+		.n_routes = api_n_routes(),
+		/* Garbage collection lists every attachment of a node. */
+		.max_body = 1024UL * 1024UL,
+	};
+	char path[512];
+	int r;
+
+	snprintf(path, sizeof(path), "%s/agent.sock", a->settings->run_dir);
+	r = serve_listen_unix(path, 0600, &config.fd);
+	if (r == 0) {
+		r = serve_new(a->event, &config, &a->serve);
+		if (r < 0)
+			close(config.fd);
+	}
+	return r < 0 ? err_set(err, r, "%s: %s", path, strerror(-r)) : 0;
+}
+
+static int open_addresses(struct agent *a, struct err *err)
+{
+	struct ipam_options o = {
+		.event = a->event,
+		.store = a->store,
+		.timers = a->timers,
+		.health = a->health,
+		.prefix = a->settings->prefix,
+		.node = a->identity.name,
+		.boot = a->identity.boot,
+		.run_dir = a->settings->run_dir,
+		.minute = a->settings->minute,
+		.fence = fence,
+		.fence_moved = fence_moved,
+		.silence = silence,
+		.changed = changed,
+		.arg = a,
+	};
+
+	return ipam_new(&o, &a->ipam, err);
+}
+
+static int make_keys(struct agent *a)
+{
+	char relative[KEY_TEXT];
+	int r = key_node(relative, a->identity.name);
+
+	r = r ?: key_full(a->settings->prefix, relative, a->node_key);
+	r = r ?: key_status_node(relative, a->identity.name);
+	return r ?: key_full(a->settings->prefix, relative, a->status_key);
+}
+
+static int start(struct agent *a, struct err *err)
+{
+	static const struct lifecycle_handlers handlers = { on_stop, on_reload };
+	int r = lock_take(NULL, &a->lock, err);
+	int run;
+
+	if (r < 0)
+		return r;
+	run = dir_open(a->settings->run_dir);
+	if (run < 0)
+		return err_set(err, run, "%s: %s", a->settings->run_dir, strerror(-run));
+	close(run);
+	r = sd_event_default(&a->event);
+	r = r < 0 ? r : lifecycle_new(a->event, &handlers, a, &a->lifecycle);
+	r = r < 0 ? r : timers_loop_new(a->event, &a->timers);
+	r = r < 0 ? r : health_new(changed, a, &a->health);
+	r = r < 0 ? r : identify(a, err);
+	r = r < 0 ? r : make_keys(a);
+	r = r < 0 ? r : open_store(a, err);
+	r = r < 0 ? r : open_addresses(a, err);
+	r = r < 0 ? r : open_socket(a, err);
+	if (r < 0)
+		return r;
+	/* From here on the socket answers, be it with the reason why there is no address yet. */
+	lifecycle_ready(a->lifecycle);
+	a->identify = (struct timer){ .fn = on_identify, .arg = a };
+	return a->identified ? start_registration(a) : 0;
+}
+
+int agent_new(struct settings *settings, int argc, char *const *argv, struct agent **ret,
+	      struct err *err)
+{
+	AUTO(agent_free) struct agent *a = calloc(1, sizeof(*a));
+	int r;
+
+	if (!a)
+		return -ENOMEM;
+	a->settings = settings;
+	a->argc = argc;
+	a->argv = argv;
+	a->lock = -1;
+	/* Exact: a restart within the second must not look like the same agent, whose fence stands.
+	 */
+	clock_utc_exact(a->started);
+	r = start(a, err);
+	if (r < 0)
+		return err->text[0] ? r : err_set(err, r, "%s", strerror(-r));
+	*ret = TAKE(a);
+	return 0;
+}
+
+int agent_run(struct agent *a)
+{
+	return sd_event_loop(a->event);
+}
+
+void agent_free(struct agent *a)
+{
+	if (!a)
+		return;
+	if (a->timers)
+		timer_clear(a->timers, &a->identify);
+	register_free(a->registration);
+	report_free(a->report);
+	ipam_free(a->ipam);
+	serve_free(a->serve);
+	store_free(a->store);
+	health_free(a->health);
+	timers_loop_free(a->timers);
+	lifecycle_free(a->lifecycle);
+	sd_event_unref(a->event);
+	if (a->lock >= 0)
+		close(a->lock);
+	free(a);
+}
+
+/* --- the local API: arg is the agent
+ * ---------------------------------------------------------------- */
+
+struct ipam *api_ipam(void *arg)
+{
+	return ((struct agent *)arg)->ipam;
+}
+
+void api_status(struct serve_request *request, void *arg)
+{
+	show_status(request, arg);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/api.h"
+
+static void assign(struct serve_request *request, void *arg)
+{
+	ipam_assign(api_ipam(arg), request);
+}
+
+static void release(struct serve_request *request, void *arg)
+{
+	ipam_release(api_ipam(arg), request);
+}
+
+static void check(struct serve_request *request, void *arg)
+{
+	ipam_check(api_ipam(arg), request);
+}
+
+static void gc(struct serve_request *request, void *arg)
+{
+	ipam_gc(api_ipam(arg), request);
+}
+
+static void list(struct serve_request *request, void *arg)
+{
+	ipam_list(api_ipam(arg), request);
+}
+
+static void ipam_state(struct serve_request *request, void *arg)
+{
+	ipam_status(api_ipam(arg), request);
+}
+
+static const struct serve_route routes[] = {
+	{ "POST", "/v1/ipam/assign", assign }, { "POST", "/v1/ipam/release", release },
+	{ "POST", "/v1/ipam/check", check },   { "POST", "/v1/ipam/gc", gc },
+	{ "GET", "/v1/ipam/list", list },      { "GET", "/v1/ipam/status", ipam_state },
+	{ "GET", "/v1/status", api_status },
+};
+
+const struct serve_route *api_routes(void)
+{
+	return routes;
+}
+
+size_t api_n_routes(void)
+{
+	return ARRAY_SIZE(routes);
+}

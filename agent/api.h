@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The local API's table of routes: docs/LOCAL-API.md. The handlers' argument is the agent. */
+#pragma once
+
+#include "agent/ipam.h"
+#include "lib/serve.h"
+
+const struct serve_route *api_routes(void);
+size_t api_n_routes(void);
+
+/* Provided by agent.c. */
+struct ipam *api_ipam(void *agent);
+serve_handler_fn api_status;

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/ipam.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/ipam_parts.h"
+#include "lib/clock.h"
+
+#define SECOND 1000000000LL
+/* How long the start waits for etcd before it serves from the files of this boot. */
+#define START_GRACE_MS 2000
+/* The controller may take a silent node's blocks after reclaimAfter; we stop before that. */
+#define RECLAIM_MARGIN 600
+
+/* --- may addresses be given?
+ * ------------------------------------------------------------------------ */
+
+static bool all_listed(const struct ipam *m)
+{
+	for (size_t i = 0; i < INPUTS; i++)
+		if (!m->watches[i].in_sync)
+			return false;
+	return true;
+}
+
+/* Nanoseconds since etcd was last heard of, over restarts of the agent on this boot. */
+static int64_t silence(const struct ipam *m)
+{
+	uint64_t us = m->o.silence(m->o.arg);
+
+	if (us != UINT64_MAX)
+		return (int64_t)us * 1000;
+	return m->heard_before ? ipam_now() - m->heard_before : INT64_MAX;
+}
+
+static bool unverified(const struct ipam *m)
+{
+	for (size_t i = 0; i < m->n_owned; i++)
+		if (!m->owned[i]->revision && !m->owned[i]->copy.lost)
+			return true;
+	return false;
+}
+
+bool ipam_ready(struct ipam *m, struct err *why)
+{
+	int64_t limit;
+
+	if (m->removed) {
+		err_set(why, 0,
+			"node %s was removed from the cluster; delete the key removed/%s to take "
+			"it back",
+			m->o.node, m->o.node);
+		return false;
+	}
+	if (all_listed(m) && m->o.fence(m->o.arg) && m->connected &&
+	    (m->served || !unverified(m))) {
+		m->served = true;
+		return true;
+	}
+	if (m->damaged && !m->host_listed) {
+		err_set(why, 0, "files of this boot are damaged, so etcd must tell first what is in use");
+		return false;
+	}
+	if (!m->local) {
+		err_set(why, 0,
+			m->connected ? "it is still reading etcd"
+				     : "etcd has not answered yet, and there is no local copy of "
+				       "this boot");
+		return false;
+	}
+	if (!m->served && !m->start_over) {
+		err_set(why, 0, "it has just started and is asking etcd");
+		return false;
+	}
+	limit = (int64_t)(m->inputs.reclaim_after ?: 3600) - RECLAIM_MARGIN;
+	if (silence(m) / (SECOND / 1000) * 60 / m->o.minute > limit) {
+		err_set(why, 0,
+			"etcd has been out of reach for more than %lld minutes, so this node's "
+			"blocks "
+			"may be given to others; it gives addresses again when etcd answers",
+			(long long)(limit / 60));
+		return false;
+	}
+	m->served = true;
+	return true;
+}
+
+/* --- the pass
+ * --------------------------------------------------------------------------------------- */
+
+static int work(void *arg)
+{
+	struct ipam *m = arg;
+	int r = ipam_configure(m);
+
+	if (r < 0)
+		return r;
+	if (m->unsaved && all_listed(m)) {
+		r = ipam_records_save(m);
+		if (r < 0)
+			health_set(m->o.health, "files", LOG_LEVEL_ERROR,
+				   "%s/records cannot be written: %s", m->o.run_dir, strerror(-r));
+		else
+			health_clear(m->o.health, "files");
+		m->local = r == 0;
+	}
+	ipam_verify(m);
+	ipam_retry_waiting(m, NULL, NULL);
+	if (all_listed(m)) {
+		ipam_restore_extents(m);
+		ipam_claim_ahead(m);
+		ipam_give_back(m);
+	}
+	behind_kick(m->behind);
+	return r;
+}
+
+static void on_ripe(void *arg)
+{
+	struct ipam *m = arg;
+
+	pass_mark(m->pass);
+}
+
+static void on_start_over(void *arg)
+{
+	struct ipam *m = arg;
+
+	m->start_over = true;
+	if (m->local && !m->connected)
+		log_warning("ipam", "etcd does not answer: serving from the files of this boot");
+	pass_mark(m->pass);
+}
+
+/* A restart must know how long etcd has been away. */
+static void on_heard_time(void *arg)
+{
+	struct ipam *m = arg;
+
+	if (m->connected && all_listed(m) && ipam_records_save(m) < 0)
+		log_debug("ipam", "%s/records cannot be written", m->o.run_dir);
+	ipam_released_sweep(m);
+	/* Nobody watches the block keys themselves: one deleted or damaged by hand is found so. */
+	for (size_t i = 0; i < m->n_owned; i++)
+		m->owned[i]->verify = true;
+	pass_mark(m->pass);
+	timer_set(m->o.timers, &m->heard, m->o.minute, m->o.minute / 2);
+}
+
+/* --- from the store and the registration
+ * ------------------------------------------------------------ */
+
+void ipam_registered(struct ipam *m)
+{
+	for (size_t i = 0; i < m->n_owned; i++)
+		m->owned[i]->verify = true;
+	pass_mark(m->pass);
+}
+
+void ipam_removed(struct ipam *m, bool removed)
+{
+	m->removed = removed;
+	pass_mark(m->pass);
+}
+
+void ipam_notice(struct ipam *m, enum store_notice notice)
+{
+	switch (notice) {
+	case STORE_WATCHING:
+		m->connected = true;
+		break;
+	case STORE_TROUBLE:
+		m->connected = false;
+		/* Nobody answers: no need to wait any longer before the files are taken. */
+		m->start_over = true;
+		break;
+	case STORE_CLUSTER_CHANGED:
+	case STORE_REVISION_WENT_BACK:
+		/* Nothing that was seen before counts; everything is listed anew. */
+		for (size_t i = 0; i < INPUTS; i++) {
+			m->watches[i].in_sync = false;
+			m->watches[i].seen = 0;
+		}
+		for (size_t i = 0; i < m->n_owned; i++) {
+			m->owned[i]->revision = 0;
+			m->owned[i]->verify = true;
+		}
+		behind_restart(m->behind);
+		break;
+	}
+	pass_mark(m->pass);
+}
+
+/* --- status
+ * ----------------------------------------------------------------------------------------- */
+
+int ipam_pool_prefixes(const struct ipam *m, struct prefix **ret, size_t *ret_n)
+{
+	const struct pool_views *views = allocator_pools(m->allocator);
+	struct prefix *v = calloc(views->n ?: 1, sizeof(*v));
+	size_t n = 0;
+
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = 0; i < views->n; i++)
+		if (views->v[i].pool)
+			v[n++] = views->v[i].cidr;
+	*ret = v;
+	*ret_n = n;
+	return 0;
+}
+
+static uint64_t small(address_count n)
+{
+	return n > INT64_MAX ? INT64_MAX : (uint64_t)n;
+}
+
+int ipam_pool_status(struct ipam *m, struct status_pool **ret, size_t *ret_n)
+{
+	const struct pool_views *views = allocator_pools(m->allocator);
+	struct status_pool *v = calloc(views->n ?: 1, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = 0; i < views->n; i++) {
+		struct pool_counts counts = allocator_pool_counts(m->allocator, views->v[i].name,
+								  ipam_now());
+
+		v[i] = (struct status_pool){
+			.name = views->v[i].name,
+			.blocks = counts.blocks,
+			.used = small(counts.addresses.used),
+			.free = small(counts.addresses.free + counts.addresses.resting),
+		};
+	}
+	*ret = v;
+	*ret_n = views->n;
+	return 0;
+}
+
+/* --- life
+ * ------------------------------------------------------------------------------------------- */
+
+static int64_t claims_fence(void *arg)
+{
+	struct ipam *m = arg;
+	const struct fence *fence = m->o.fence(m->o.arg);
+
+	return fence ? fence->mod_revision : 0;
+}
+
+static void claims_fence_moved(int64_t revision, void *arg)
+{
+	struct ipam *m = arg;
+
+	m->o.fence_moved(revision, m->o.arg);
+}
+
+static void behind_refused(void *arg)
+{
+	struct ipam *m = arg;
+
+	/* The registration is being looked at by its own module; then we are called again. */
+	pass_mark(m->pass);
+}
+
+static int make_parts(struct ipam *m)
+{
+	struct claims_config claims = {
+		m->o.store, m->o.prefix, m->o.node, claims_fence, claims_fence_moved, m,
+	};
+	struct behind_config behind = {
+		m->o.store, m->fence_key, claims_fence, behind_refused, m,
+	};
+	char relative[KEY_TEXT];
+	int r = key_node(relative, m->o.node);
+
+	r = r ?: key_full(m->o.prefix, relative, m->fence_key);
+	m->allocator = allocator_new();
+	r = r ?: (m->allocator ? 0 : -ENOMEM);
+	r = r ?: claims_new(&claims, &m->claims);
+	r = r ?: behind_new(&behind, &m->behind);
+	return r ?: pass_new(m->o.event, work, m, &m->pass);
+}
+
+int ipam_new(const struct ipam_options *options, struct ipam **ret, struct err *err)
+{
+	AUTO(ipam_free) struct ipam *m = calloc(1, sizeof(*m));
+	int r;
+
+	if (!m)
+		return -ENOMEM;
+	m->o = *options;
+	m->spool_dir = m->released_dir = -1;
+	m->stale = true;
+	TAILQ_INIT(&m->waitings);
+	LIST_INIT(&m->claimings);
+	m->start = (struct timer){ .fn = on_start_over, .arg = m };
+	m->heard = (struct timer){ .fn = on_heard_time, .arg = m };
+	m->ripe = (struct timer){ .fn = on_ripe, .arg = m };
+	r = make_parts(m);
+	r = r ?: ipam_start(m, err);
+	r = r ?: ipam_inputs_start(m);
+	if (r < 0)
+		return err && err->text[0] ? r : err_set(err, r, "addresses: %s", strerror(-r));
+	timer_set(m->o.timers, &m->start, START_GRACE_MS, 0);
+	timer_set(m->o.timers, &m->heard, m->o.minute, m->o.minute / 2);
+	ipam_leaks_start(m);
+	pass_open(m->pass, true);
+	*ret = TAKE(m);
+	return 0;
+}
+
+void ipam_free(struct ipam *m)
+{
+	if (!m)
+		return;
+	timer_clear(m->o.timers, &m->start);
+	timer_clear(m->o.timers, &m->heard);
+	timer_clear(m->o.timers, &m->ripe);
+	timer_clear(m->o.timers, &m->leaks);
+	ipam_waiting_done(m);
+	ipam_spool_done(m);
+	ipam_released_close(m);
+	if (m->watches[INPUT_CONFIG].ipam)
+		ipam_inputs_done(m);
+	ipam_index_done(m);
+	ipam_blocks_done(m);
+	behind_free(m->behind);
+	claims_free(m->claims);
+	allocator_free(m->allocator);
+	ipam_inputs_free(m);
+	local_copy_close(m->copy);
+	pass_free(m->pass);
+	free(m);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent's addresses: the pure allocator with its inputs, its files and its claims.
+ *
+ *   etcd: pools, extents, labels, own index -> [ipam_inputs, ipam_index] ─┐
+ *   local API: assign, release, check, gc, list -> [ipam_requests] ───────┼─> allocator
+ *   run directory, kernel routes, spool -> [ipam_start, ipam_spool] ──────┘      |
+ *   etcd: claims, releases, address keys <- [ipam_blocks, ipam/behind] <─────────┘
+ *
+ * Serves when it knows everything: registered and all inputs listed; or, while
+ * etcd is away, when the files of this boot tell the same. Cut off for
+ * reclaimAfter less ten minutes it gives no new addresses, because the
+ * controller may soon give its blocks to others.
+ */
+#pragma once
+
+#include "agent/health.h"
+#include "agent/register.h"
+#include "agent/status.h"
+#include "agent/timers.h"
+#include "lib/serve.h"
+#include "lib/store.h"
+
+struct ipam;
+
+struct ipam_options {
+	sd_event *event;
+	struct store *store;
+	struct timers *timers;
+	struct health *health;
+	const char *prefix, *node, *boot, *run_dir; /* borrowed */
+	uint32_t minute;                            /* in ms; shorter in tests */
+	/* NULL: not registered. */
+	const struct fence *(*fence)(void *arg);
+	void (*fence_moved)(int64_t revision, void *arg);
+	/* Microseconds since etcd was last heard of; UINT64_MAX: never. */
+	uint64_t (*silence)(void *arg);
+	/* Something that status shows has changed. */
+	void (*changed)(void *arg);
+	void *arg;
+};
+
+/* Reads the files of this boot and the kernel's routes; 0 or -errno with the reason. */
+int ipam_new(const struct ipam_options *options, struct ipam **ret, struct err *err);
+void ipam_free(struct ipam *m);
+AUTO_DEFINE(struct ipam *, ipam_free)
+
+/* From the registration and the store. */
+void ipam_registered(struct ipam *m);
+void ipam_removed(struct ipam *m, bool removed);
+void ipam_notice(struct ipam *m, enum store_notice notice);
+
+/* Whether addresses are served; if not, why. */
+bool ipam_ready(struct ipam *m, struct err *why);
+/* Prefixes of all pools that are known, for whoever must keep out of them; free() it. */
+int ipam_pool_prefixes(const struct ipam *m, struct prefix **ret, size_t *ret_n);
+/* Counts by pool, for status; free() the array, names live until the next change. */
+int ipam_pool_status(struct ipam *m, struct status_pool **ret, size_t *ret_n);
+
+/* Handlers of docs/LOCAL-API.md. */
+void ipam_assign(struct ipam *m, struct serve_request *request);
+void ipam_release(struct ipam *m, struct serve_request *request);
+void ipam_check(struct ipam *m, struct serve_request *request);
+void ipam_gc(struct ipam *m, struct serve_request *request);
+void ipam_list(struct ipam *m, struct serve_request *request);
+void ipam_status(struct ipam *m, struct serve_request *request);

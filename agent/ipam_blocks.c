@@ -1,0 +1,617 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks: claimed when needed or ahead of need, given back when empty, claimed
+ * again when their key vanished, lost when another node has them. The allocator
+ * decides which; here it is done, and the files follow: written after the claim
+ * and before the first use, removed before the release is sent.
+ */
+#include "agent/ipam_parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/clock.h"
+
+#define SECOND 1000000000LL
+/* A pool found full is not asked again at once. */
+#define FULL_FOR (10 * SECOND)
+
+/* --- the table
+ * --------------------------------------------------------------------------------------- */
+
+struct owned *ipam_owned_find(const struct ipam *m, const char *network, const struct prefix *block)
+{
+	for (size_t i = 0; i < m->n_owned; i++)
+		if (prefix_compare(&m->owned[i]->copy.block, block) == 0 &&
+		    strcmp(m->owned[i]->copy.network, network) == 0)
+			return m->owned[i];
+	return NULL;
+}
+
+int ipam_owned_add(struct ipam *m, const struct block_copy *copy, struct owned **ret)
+{
+	struct owned *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return -ENOMEM;
+	if (m->n_owned == m->owned_room) {
+		size_t room = m->owned_room ? m->owned_room * 2 : 16;
+		struct owned **grown = reallocarray(m->owned, room, sizeof(struct owned *));
+
+		if (!grown) {
+			free(o);
+			return -ENOMEM;
+		}
+		m->owned = grown;
+		m->owned_room = room;
+	}
+	o->copy = *copy;
+	o->ipam = m;
+	m->owned[m->n_owned++] = o;
+	*ret = o;
+	return 0;
+}
+
+void ipam_owned_remove(struct ipam *m, struct owned *o)
+{
+	for (size_t i = 0; i < m->n_owned; i++) {
+		if (m->owned[i] != o)
+			continue;
+		m->owned[i] = m->owned[--m->n_owned];
+		break;
+	}
+	for (size_t i = 0; i < m->n_looking; i++)
+		if (m->looking[i] == o)
+			m->looking[i] = NULL;
+	claims_cancel(o->call);
+	free(o);
+}
+
+void ipam_blocks_done(struct ipam *m)
+{
+	while (m->n_owned)
+		ipam_owned_remove(m, m->owned[m->n_owned - 1]);
+	free(m->owned);
+	while (!LIST_EMPTY(&m->claimings)) {
+		struct claiming *c = LIST_FIRST(&m->claimings);
+
+		LIST_REMOVE(c, entry);
+		claims_cancel(c->call);
+		free(c);
+	}
+}
+
+static void health_of(const struct owned *o, char *part)
+{
+	char block[PREFIX_TEXT];
+
+	snprintf(part, HEALTH_PART, "block/%s/%s", o->copy.network,
+		 prefix_print_key(&o->copy.block, block));
+}
+
+static const char *show(const struct owned *o, char *text)
+{
+	return prefix_print(&o->copy.block, text);
+}
+
+static void set_state(struct ipam *m, struct owned *o, enum block_state state)
+{
+	struct err err = { "" };
+	int r = allocator_block_set(m->allocator, o->copy.network, o->copy.pool, &o->copy.block,
+				    state, ipam_now(), &err);
+	char part[HEALTH_PART];
+
+	health_of(o, part);
+	if (r < 0)
+		health_set(m->o.health, part, LOG_LEVEL_ERROR, "not used: %s",
+			   err.text[0] ? err.text : strerror(-r));
+	m->o.changed(m->o.arg);
+}
+
+/* --- ours, another's, gone
+ * --------------------------------------------------------------------------- */
+
+/* The size of its pool, for claiming it again when etcd has forgotten everything. */
+static void learn_cidr(struct ipam *m, struct owned *o)
+{
+	int64_t created;
+	const struct extent *extent = ipam_extent(m, o->copy.network, o->copy.pool, &created);
+
+	if (extent)
+		o->copy.cidr = extent->cidr;
+}
+
+static int64_t fence_revision(const struct ipam *m)
+{
+	const struct fence *fence = m->o.fence(m->o.arg);
+
+	return fence ? fence->mod_revision : 0;
+}
+
+static void on_index_written(const struct store_reply *reply, void *arg)
+{
+	(void)reply; /* The watch tells. */
+	(void)arg;
+}
+
+/* A block without its index is invisible to whoever reads the node's keys. */
+static void write_index(struct ipam *m, const struct owned *o)
+{
+	char relative[KEY_TEXT], block[KEY_FULL_TEXT], index[KEY_FULL_TEXT];
+	struct host_block record = { .pool = o->copy.pool };
+	AUTO(free) char *text = NULL;
+	struct store_compare same = { .key = block,
+				      .target = STORE_MOD_REVISION,
+				      .number = o->revision };
+	struct store_op put = { .kind = STORE_PUT, .key = index };
+	struct store_txn txn = { &same, 1, &put, NULL, 1, 0, true, false };
+
+	clock_utc_text(record.claimed);
+	if (key_block(relative, o->copy.network, &o->copy.block) < 0 ||
+	    key_full(m->o.prefix, relative, block) < 0 ||
+	    key_host_block(relative, m->o.node, o->copy.network, &o->copy.block) < 0 ||
+	    key_full(m->o.prefix, relative, index) < 0 || host_block_encode(&record, &text) < 0)
+		return;
+	put.value = text;
+	put.value_len = strlen(text);
+	log_warning("ipam", "%s is missing and written again", index);
+	store_txn(m->o.store, &txn, 0, on_index_written, NULL, NULL);
+}
+
+void ipam_block_confirmed(struct ipam *m, struct owned *o, int64_t revision)
+{
+	char part[HEALTH_PART], text[PREFIX_TEXT];
+	int r;
+
+	learn_cidr(m, o);
+	o->revision = revision;
+	o->claimed = 0;
+	o->copy.lost = false;
+	r = local_copy_put_block(m->copy, &o->copy);
+	health_of(o, part);
+	if (r < 0) {
+		/* Without its file a restart would not know it: it must not serve. */
+		health_set(m->o.health, part, LOG_LEVEL_ERROR, "block %s: its file: %s",
+			   show(o, text), strerror(-r));
+		return;
+	}
+	health_clear(m->o.health, part);
+	set_state(m, o, BLOCK_OWNED);
+	if (!o->indexed && m->watches[INPUT_HOST].in_sync)
+		write_index(m, o);
+	ipam_retry_waiting(m, o->copy.pool, NULL);
+}
+
+/* An index that points at another's block, or at none; compare says what was seen of the block. */
+static void drop_index(struct ipam *m, struct owned *o, struct store_compare seen)
+{
+	char relative[KEY_TEXT], block[KEY_FULL_TEXT], index[KEY_FULL_TEXT];
+	struct store_op drop = { .kind = STORE_DELETE, .key = index };
+	struct store_txn txn = { &seen, 1, &drop, NULL, 1, 0, true, false };
+
+	if (!o->indexed || key_block(relative, o->copy.network, &o->copy.block) < 0 ||
+	    key_full(m->o.prefix, relative, block) < 0 ||
+	    key_host_block(relative, m->o.node, o->copy.network, &o->copy.block) < 0 ||
+	    key_full(m->o.prefix, relative, index) < 0)
+		return;
+	seen.key = block;
+	o->indexed = false;
+	store_txn(m->o.store, &txn, 0, on_index_written, NULL, NULL);
+}
+
+void ipam_block_lost(struct ipam *m, struct owned *o, const char *owner, int64_t revision)
+{
+	const struct own_block *block = allocator_block(m->allocator, o->copy.network,
+							&o->copy.block);
+	char part[HEALTH_PART], text[PREFIX_TEXT];
+
+	/* After a crash too nothing may be given from it. */
+	o->copy.lost = true;
+	if (local_copy_put_block(m->copy, &o->copy) < 0)
+		local_copy_remove_block(m->copy, o->copy.network, &o->copy.block);
+	if (revision)
+		drop_index(m, o,
+			   (struct store_compare){ .target = STORE_MOD_REVISION, .number = revision });
+	health_of(o, part);
+	if (!block || allocator_block_remove(m->allocator, o->copy.network, &o->copy.block) == 0) {
+		log_warning("ipam", "block %s belongs to node %s and is forgotten", show(o, text),
+			    owner);
+		local_copy_remove_block(m->copy, o->copy.network, &o->copy.block);
+		health_clear(m->o.health, part);
+		ipam_owned_remove(m, o);
+		return;
+	}
+	o->revision = 0;
+	set_state(m, o, BLOCK_LOST);
+	health_set(m->o.health, part, LOG_LEVEL_ERROR,
+		   "block %s of pool %s belongs to node %s now, but pods here still use it: delete "
+		   "them, or give the block back to this node",
+		   show(o, text), o->copy.pool, owner);
+}
+
+static void on_reclaimed(const struct claim_result *result, void *arg)
+{
+	struct owned *o = arg;
+	struct ipam *m = o->ipam;
+	char text[PREFIX_TEXT];
+
+	o->call = NULL;
+	switch (result->outcome) {
+	case CLAIM_DONE:
+		log_info("ipam", "block %s had vanished from etcd and is claimed again",
+			 show(o, text));
+		o->indexed = true;
+		ipam_block_confirmed(m, o, result->revision);
+		break;
+	case CLAIM_TAKEN:
+		ipam_block_lost(m, o, result->owner, 0);
+		break;
+	default:
+		log_debug("ipam", "block %s: %s", show(o, text), result->text);
+		o->verify = true;
+	}
+	pass_mark(m->pass);
+}
+
+/* The extent that its pool has, or had. */
+static int reclaim(struct ipam *m, struct owned *o)
+{
+	struct claim claim = { .extents_seen = m->watches[INPUT_EXTENTS].seen };
+	struct block_need need = { .specific = true, .block = o->copy.block };
+	const struct extent *extent = ipam_extent(m, o->copy.network, o->copy.pool,
+						  &claim.extent_revision);
+
+	snprintf(need.pool, sizeof(need.pool), "%s", o->copy.pool);
+	snprintf(need.network, sizeof(need.network), "%s", o->copy.network);
+	need.cidr = extent ? extent->cidr : o->copy.cidr;
+	need.block_size = o->copy.block.length;
+	claim.need = &need;
+	return claims_claim(m->claims, &claim, on_reclaimed, o, &o->call);
+}
+
+void ipam_block_vanished(struct ipam *m, struct owned *o)
+{
+	const struct own_block *block = allocator_block(m->allocator, o->copy.network,
+							&o->copy.block);
+	char text[PREFIX_TEXT];
+
+	o->revision = 0;
+	if (!block || allocator_block_remove(m->allocator, o->copy.network, &o->copy.block) == 0) {
+		log_warning("ipam", "block %s has vanished from etcd; nothing here used it",
+			    show(o, text));
+		local_copy_remove_block(m->copy, o->copy.network, &o->copy.block);
+		drop_index(m, o, (struct store_compare){ .target = STORE_CREATE_REVISION });
+		ipam_owned_remove(m, o);
+		m->o.changed(m->o.arg);
+		return;
+	}
+	set_state(m, o, BLOCK_CLAIMING);
+	if (reclaim(m, o) < 0)
+		o->verify = true;
+}
+
+void ipam_block_doubtful(struct ipam *m, struct owned *o)
+{
+	o->revision = 0;
+	set_state(m, o, BLOCK_CLAIMING);
+}
+
+/* --- extents
+ * ----------------------------------------------------------------------------------------- */
+
+/* How the block's pool was cut; false: nobody here knows any more. */
+static bool known_extent(const struct ipam *m, const struct owned *o, struct extent *ret)
+{
+	const struct pool_view *v = pool_views_find(allocator_pools(m->allocator), o->copy.pool);
+
+	*ret = (struct extent){ .cidr = o->copy.cidr, .block_size = o->copy.block.length };
+	/* Of one that was found by its index alone only the block itself is known. */
+	if (o->copy.cidr.length < o->copy.block.length)
+		return true;
+	if (!v || !v->pool || strcmp(v->network, o->copy.network) != 0 ||
+	    v->pool->block_size != o->copy.block.length ||
+	    !prefix_contains_prefix(&v->pool->cidr, &o->copy.block))
+		return false;
+	ret->cidr = v->pool->cidr;
+	return true;
+}
+
+static void write_extent(struct ipam *m, struct owned *o)
+{
+	char relative[KEY_TEXT], block[KEY_FULL_TEXT], key[KEY_FULL_TEXT];
+	struct extent extent;
+	AUTO(free) char *text = NULL;
+	struct store_compare compares[] = {
+		{ .key = key, .target = STORE_CREATE_REVISION },
+		{ .key = block, .target = STORE_MOD_REVISION, .number = o->revision },
+	};
+	struct store_op put = { .kind = STORE_PUT, .key = key };
+	struct store_txn txn = { compares, 2, &put, NULL, 1, 0, true, false };
+
+	o->extent_asked = true;
+	if (!known_extent(m, o, &extent))
+		return;
+	clock_utc_text(extent.made);
+	if (key_block(relative, o->copy.network, &o->copy.block) < 0 ||
+	    key_full(m->o.prefix, relative, block) < 0 ||
+	    key_extent(relative, o->copy.network, o->copy.pool) < 0 ||
+	    key_full(m->o.prefix, relative, key) < 0 || extent_encode(&extent, &text) < 0)
+		return;
+	put.value = text;
+	put.value_len = strlen(text);
+	log_warning("ipam", "%s has vanished and is written again", relative);
+	store_txn(m->o.store, &txn, 0, on_index_written, NULL, NULL);
+}
+
+/* Without it the pool, should it have been edited, would be cut another way under our blocks. */
+void ipam_restore_extents(struct ipam *m)
+{
+	for (size_t i = 0; i < m->n_owned && ipam_can_claim(m, NULL); i++) {
+		struct owned *o = m->owned[i];
+		int64_t created;
+
+		ipam_extent(m, o->copy.network, o->copy.pool, &created);
+		if (created)
+			o->extent_asked = false;
+		else if (o->revision && !o->call && !o->extent_asked && o->copy.pool[0])
+			write_extent(m, o);
+	}
+}
+
+/* --- claims
+ * ------------------------------------------------------------------------------------------ */
+
+bool ipam_can_claim(const struct ipam *m, struct err *why)
+{
+	if (!fence_revision(m))
+		err_set(why, 0, "this node is not registered in etcd");
+	else if (!m->connected)
+		err_set(why, 0, "etcd cannot be reached");
+	else if (!m->watches[INPUT_EXTENTS].in_sync || !m->watches[INPUT_POOLS].in_sync)
+		err_set(why, 0, "the pools are still being read");
+	else
+		return true;
+	return false;
+}
+
+bool ipam_claiming(const struct ipam *m, const char *pool, const struct prefix *specific)
+{
+	const struct claiming *c;
+
+	LIST_FOREACH(c, &m->claimings, entry)
+		if (strcmp(c->pool, pool) == 0 &&
+		    (!specific ? !c->specific
+			       : c->specific && prefix_compare(&c->block, specific) == 0))
+			return true;
+	return false;
+}
+
+bool ipam_is_claimed(const struct ipam *m, const struct owned *o)
+{
+	const struct claiming *c;
+
+	LIST_FOREACH(c, &m->claimings, entry)
+		if (strcmp(c->network, o->copy.network) == 0 &&
+		    prefix_compare(claims_block(c->call), &o->copy.block) == 0)
+			return true;
+	return false;
+}
+
+/* The extent that a claim has made is known at once, not when the watch brings it. */
+static void remember_extent(struct ipam *m, const struct claiming *c, const struct claim_result *r)
+{
+	struct extent extent = { .cidr = c->cidr, .block_size = r->block.length };
+	AUTO(free) char *text = NULL;
+	char key[KEY_TEXT];
+	int64_t created;
+
+	ipam_extent(m, c->network, c->pool, &created);
+	if (created || !r->extent_revision)
+		return;
+	clock_utc_text(extent.made);
+	if (key_extent(key, c->network, c->pool) == 0 && extent_encode(&extent, &text) == 0)
+		ipam_raw_set(m, key, text, strlen(text), r->extent_revision);
+}
+
+/*
+ * A claim is told what was so when etcd was asked. If the block was ours already, another claim has
+ * got it, and it may have been given back since, or be on its way back: only a new look tells.
+ */
+static void claimed(struct ipam *m, const struct claiming *c, const struct claim_result *r)
+{
+	struct owned *o = ipam_owned_find(m, c->network, &r->block);
+	struct block_copy copy = { .block = r->block, .cidr = c->cidr };
+	char text[PREFIX_TEXT];
+
+	snprintf(copy.network, sizeof(copy.network), "%s", c->network);
+	snprintf(copy.pool, sizeof(copy.pool), "%s", c->pool);
+	remember_extent(m, c, r);
+	if (!o && ipam_owned_add(m, &copy, &o) < 0) {
+		log_error("ipam", "out of memory: block %s serves later",
+			  prefix_print(&r->block, text));
+		return;
+	}
+	if (r->found) {
+		o->verify = o->verify || !o->revision;
+		ipam_retry_waiting(m, c->pool, NULL);
+		return;
+	}
+	o->indexed = true;
+	log_info("ipam", "block %s of pool %s is ours after %u transaction%s",
+		 prefix_print(&r->block, text), c->pool, r->tries, r->tries == 1 ? "" : "s");
+	if (o->call)
+		o->claimed = r->revision;
+	else
+		ipam_block_confirmed(m, o, r->revision);
+}
+
+static void on_claimed(const struct claim_result *r, void *arg)
+{
+	struct claiming *c = arg;
+	struct ipam *m = c->ipam;
+	char failed[sizeof(r->text)] = "";
+
+	LIST_REMOVE(c, entry);
+	switch (r->outcome) {
+	case CLAIM_DONE:
+		claimed(m, c, r);
+		break;
+	case CLAIM_FULL:
+		if (c->whole)
+			allocator_pool_full(m->allocator, c->pool, ipam_now() + FULL_FOR);
+		snprintf(failed, sizeof(failed), "%s", r->text);
+		break;
+	case CLAIM_TAKEN:
+	case CLAIM_FAILED:
+		snprintf(failed, sizeof(failed), "%s", r->text);
+		break;
+	case CLAIM_STALE:
+		log_debug("ipam", "claim in pool %s: %s; looking again", c->pool, r->text);
+		break;
+	}
+	if (r->outcome != CLAIM_DONE)
+		ipam_retry_waiting(m, c->pool, failed[0] ? failed : NULL);
+	free(c);
+	pass_mark(m->pass);
+}
+
+int ipam_claim(struct ipam *m, const struct block_need *need)
+{
+	struct claim claim = { .need = need, .extents_seen = m->watches[INPUT_EXTENTS].seen };
+	struct claiming *c;
+	int r;
+
+	if (ipam_claiming(m, need->pool, need->specific ? &need->block : NULL))
+		return 0;
+	if (!ipam_can_claim(m, NULL))
+		return -EAGAIN;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	c->ipam = m;
+	snprintf(c->pool, sizeof(c->pool), "%s", need->pool);
+	snprintf(c->network, sizeof(c->network), "%s", need->network);
+	c->cidr = need->cidr;
+	c->block = need->block;
+	c->specific = need->specific;
+	c->whole = need->whole;
+	ipam_extent(m, need->network, need->pool, &claim.extent_revision);
+	r = claims_claim(m->claims, &claim, on_claimed, c, &c->call);
+	if (r < 0) {
+		free(c);
+		return r;
+	}
+	LIST_INSERT_HEAD(&m->claimings, c, entry);
+	return 0;
+}
+
+void ipam_claim_ahead(struct ipam *m)
+{
+	struct block_need needs[16];
+	int n;
+
+	if (m->removed || !ipam_can_claim(m, NULL))
+		return;
+	n = allocator_claims_wanted(m->allocator, ipam_now(), needs, ARRAY_SIZE(needs));
+	for (int i = 0; i < n; i++) {
+		ipam_claim(m, &needs[i]);
+		block_need_done(&needs[i]);
+	}
+}
+
+/* --- giving back
+ * ------------------------------------------------------------------------------------- */
+
+static void on_released(bool released, int64_t revision, const char *why, void *arg)
+{
+	struct owned *o = arg;
+	struct ipam *m = o->ipam;
+	char text[PREFIX_TEXT];
+
+	o->call = NULL;
+	if (released && o->claimed) {
+		ipam_block_confirmed(m, o, o->claimed);
+	} else if (released && allocator_block_remove(m->allocator, o->copy.network,
+						      &o->copy.block) == -EBUSY) {
+		/* Cannot be: nothing is given from a block on its way back. But if it was: */
+		ipam_block_vanished(m, o);
+	} else if (released) {
+		log_info("ipam", "block %s of pool %s is given back", show(o, text), o->copy.pool);
+		ipam_owned_remove(m, o);
+	} else {
+		log_warning("ipam", "block %s could not be given back: %s", show(o, text), why);
+		if (revision)
+			ipam_block_confirmed(m, o, revision);
+		else
+			o->verify = true;
+	}
+	m->o.changed(m->o.arg);
+	pass_mark(m->pass);
+}
+
+static int release_block(struct ipam *m, struct owned *o)
+{
+	int r;
+
+	/* From here on nothing is given from it, not even after a crash. */
+	set_state(m, o, BLOCK_RELEASING);
+	r = local_copy_remove_block(m->copy, o->copy.network, &o->copy.block);
+	r = r
+		    ?: claims_release(m->claims, o->copy.network, &o->copy.block, o->revision,
+				      on_released, o, &o->call);
+	if (r < 0) {
+		local_copy_put_block(m->copy, &o->copy);
+		set_state(m, o, BLOCK_OWNED);
+	}
+	return r;
+}
+
+/* A removed node gives up whatever no pod uses. */
+static const struct own_block *next_to_give(const struct ipam *m)
+{
+	const struct blocks *blocks = allocator_blocks(m->allocator);
+
+	if (!m->removed)
+		return allocator_give_back(m->allocator, &m->give_back, ipam_now());
+	for (size_t i = 0; i < blocks->n; i++)
+		if (blocks->v[i]->state == BLOCK_OWNED && !blocks->v[i]->stock.n_used)
+			return blocks->v[i];
+	return NULL;
+}
+
+static void wake_when_ripe(struct ipam *m)
+{
+	int64_t now = ipam_now(), next = allocator_give_back_time(m->allocator, now);
+	uint64_t ms = next > now ? (uint64_t)(next - now) / 1000000 + 1 : 0;
+
+	if (next == INT64_MAX)
+		timer_clear(m->o.timers, &m->ripe);
+	else
+		timer_set(m->o.timers, &m->ripe, ms, ms / 4);
+}
+
+void ipam_give_back(struct ipam *m)
+{
+	const struct own_block *b;
+
+	while (ipam_can_claim(m, NULL) && (b = next_to_give(m))) {
+		struct owned *o = ipam_owned_find(m, b->network, &b->prefix);
+
+		/* What could not be done now would be found again at once. */
+		if (!o || !o->revision || o->call || release_block(m, o) < 0)
+			break;
+	}
+	while ((b = allocator_block_forgotten(m->allocator))) {
+		struct owned *o = ipam_owned_find(m, b->network, &b->prefix);
+		char part[HEALTH_PART];
+
+		if (!o)
+			break;
+		health_of(o, part);
+		health_clear(m->o.health, part);
+		local_copy_remove_block(m->copy, b->network, &b->prefix);
+		allocator_block_remove(m->allocator, b->network, &b->prefix);
+		ipam_owned_remove(m, o);
+	}
+	wake_when_ripe(m);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Our own keys in etcd, host/<self>/: the index of blocks and the address keys.
+ *
+ * The index is what the agent watches; the block key itself says who owns a
+ * block. So whatever the index shows, or stops to show, leads to a look at the
+ * block keys, many at a time, and that look decides: ours, another's, gone.
+ */
+#include "agent/ipam_parts.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "ipam/attachment_file.h"
+#include "lib/clock.h"
+
+/* --- address keys
+ * ------------------------------------------------------------------------------------ */
+
+/* What CLOCK_REALTIME shows above CLOCK_BOOTTIME: turns an attachment's time into one for people.
+ */
+static int64_t boot_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec - (int64_t)clock_boottime_ns();
+}
+
+static int want_key(struct ipam *m, const struct attachment *a, size_t i, bool wanted)
+{
+	const struct held_address *held = &a->addresses.v[i];
+	struct address_record record;
+	char relative[KEY_TEXT], key[KEY_FULL_TEXT];
+	AUTO(free) char *text = NULL;
+	/* A mere route has no network; nobody could read the key. */
+	int r = held->network[0] ? 0 : -ENOENT;
+
+	r = r ?: key_address(relative, m->o.node, held->network, &held->address);
+	r = r ?: key_full(m->o.prefix, relative, key);
+	if (r < 0)
+		return 0;
+	if (!wanted) {
+		behind_drop(m->behind, key);
+		return 0;
+	}
+	record = attachment_record(a, i, m->o.node, m->o.boot, boot_time());
+	r = address_record_encode(&record, &text);
+	return r ?: behind_want(m->behind, key, text);
+}
+
+int ipam_wants_keys(struct ipam *m, const struct attachment *a, bool wanted)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < a->addresses.n; i++)
+		r = want_key(m, a, i, wanted) ?: r;
+	return r;
+}
+
+/* A key of this boot without a file: the address is in use, though we do not know by whom. */
+static void address_put(struct ipam *m, const struct key *key, const struct store_kv *kv)
+{
+	AUTO(address_record_done) struct address_record record = { 0 };
+	const char *relative = kv->key + strlen(m->o.prefix);
+	int r = address_record_decode(relative, kv->value, kv->value_len, &record, NULL);
+
+	if (behind_seen(m->behind, kv->key, kv->value, kv->value_len, kv->mod_revision) < 0)
+		log_error("ipam", "out of memory at %s", relative);
+	/* Damaged, of an earlier boot, or written by ourselves. The first two go away by
+	 * themselves. */
+	if (r < 0 || (strcmp(record.boot, m->o.boot) != 0 && !record.reserved) ||
+	    m->host_listed)
+		return;
+	/* Its DEL came, but etcd had not heard of it when the agent was killed. */
+	if (ipam_released(m, key->network, &key->address))
+		return;
+	r = allocator_mark(m->allocator, key->network, &key->address, &record, ipam_now());
+	if (r > 0) {
+		log_warning("ipam", "%s is held as in use: etcd says so, but its file is gone",
+			    relative);
+		r = behind_want(m->behind, kv->key, kv->value);
+	}
+	if (r < 0)
+		log_error("ipam", "out of memory at %s", relative);
+}
+
+/* --- the index
+ * --------------------------------------------------------------------------------------- */
+
+static void index_put(struct ipam *m, const struct key *key, const struct store_kv *kv)
+{
+	AUTO(host_block_done) struct host_block index = { 0 };
+	const char *relative = kv->key + strlen(m->o.prefix);
+	struct owned *o = ipam_owned_find(m, key->network, &key->block);
+	struct err err = { "" };
+	int r = host_block_decode(relative, kv->value, kv->value_len, &index, &err);
+
+	if (r < 0)
+		health_set(m->o.health, relative, LOG_LEVEL_ERROR, "%s", err.text);
+	else
+		health_clear(m->o.health, relative);
+	if (!o) {
+		struct block_copy copy = { .block = key->block, .cidr = key->block };
+
+		snprintf(copy.network, sizeof(copy.network), "%s", key->network);
+		snprintf(copy.pool, sizeof(copy.pool), "%s", r < 0 ? "" : index.pool);
+		if (ipam_owned_add(m, &copy, &o) < 0) {
+			log_error("ipam", "out of memory at %s", relative);
+			return;
+		}
+	}
+	/* A damaged one is written again once the block's own record says that it is ours. */
+	o->indexed = r == 0 && (!o->copy.pool[0] || strcmp(index.pool, o->copy.pool) == 0);
+	o->verify = o->verify || !o->revision || !o->indexed;
+	pass_mark(m->pass);
+}
+
+static void index_deleted(struct ipam *m, const struct key *key, const char *relative)
+{
+	struct owned *o = ipam_owned_find(m, key->network, &key->block);
+
+	if (!o)
+		return;
+	o->indexed = false;
+	health_clear(m->o.health, relative);
+	/* Our own release deletes it too, and tells by itself. */
+	o->verify = !o->call;
+	pass_mark(m->pass);
+}
+
+/* --- requests of the controller
+ * --------------------------------------------------------------------- */
+
+static void give_back_put(struct ipam *m, const char *network)
+{
+	const char **grown;
+	char *copy;
+
+	for (size_t i = 0; i < m->give_back.n; i++)
+		if (strcmp(m->give_back.v[i], network) == 0)
+			return;
+	copy = strdup(network);
+	grown = reallocarray(m->give_back.v, m->give_back.n + 1, sizeof(*grown));
+	if (grown)
+		m->give_back.v = grown;
+	if (copy && grown)
+		m->give_back.v[m->give_back.n++] = copy;
+	else
+		free(copy);
+	pass_mark(m->pass);
+}
+
+static void give_back_deleted(struct ipam *m, const char *network)
+{
+	for (size_t i = 0; i < m->give_back.n; i++) {
+		if (strcmp(m->give_back.v[i], network) != 0)
+			continue;
+		free((char *)(uintptr_t)m->give_back.v[i]);
+		m->give_back.v[i] = m->give_back.v[--m->give_back.n];
+		return;
+	}
+}
+
+void ipam_index_done(struct ipam *m)
+{
+	store_cancel(m->verifying);
+	for (size_t i = 0; i < m->give_back.n; i++)
+		free((char *)(uintptr_t)m->give_back.v[i]);
+	free(m->give_back.v);
+}
+
+void ipam_host_put(struct ipam *m, const struct key *key, const struct store_kv *kv)
+{
+	switch (key->kind) {
+	case KEY_HOST_BLOCK:
+		index_put(m, key, kv);
+		break;
+	case KEY_ADDRESS:
+		address_put(m, key, kv);
+		pass_mark(m->pass);
+		break;
+	case KEY_GIVE_BACK:
+		give_back_put(m, key->network);
+		break;
+	default:
+		break;
+	}
+}
+
+void ipam_host_deleted(struct ipam *m, const struct key *key, const char *full, int64_t revision)
+{
+	switch (key->kind) {
+	case KEY_HOST_BLOCK:
+		index_deleted(m, key, full + strlen(m->o.prefix));
+		break;
+	case KEY_ADDRESS:
+		behind_gone(m->behind, full, revision);
+		pass_mark(m->pass);
+		break;
+	case KEY_GIVE_BACK:
+		give_back_deleted(m, key->network);
+		break;
+	default:
+		break;
+	}
+}
+
+/* --- looking at block keys
+ * --------------------------------------------------------------------------- */
+
+static void block_found(struct ipam *m, struct owned *o, const struct store_kv *kv)
+{
+	AUTO(block_done) struct block block = { 0 };
+	const char *relative = kv->key + strlen(m->o.prefix);
+	struct err err = { "" };
+
+	if (block_decode(relative, kv->value, kv->value_len, &block, &err) < 0) {
+		health_set(m->o.health, relative, LOG_LEVEL_ERROR,
+			   "%s; nothing is given from this block until the record is put right, or "
+			   "deleted",
+			   err.text);
+		ipam_block_doubtful(m, o);
+		return;
+	}
+	health_clear(m->o.health, relative);
+	if (block.pool[0])
+		snprintf(o->copy.pool, sizeof(o->copy.pool), "%s", block.pool);
+	if (strcmp(block.node, m->o.node) == 0)
+		ipam_block_confirmed(m, o, kv->mod_revision);
+	else
+		ipam_block_lost(m, o, block.node, kv->mod_revision);
+}
+
+static void on_verified(const struct store_reply *reply, void *arg)
+{
+	struct ipam *m = arg;
+
+	m->verifying = NULL;
+	for (size_t i = 0; i < m->n_looking && !reply->err; i++) {
+		struct owned *o = m->looking[i];
+
+		/* Older than what a claim has told meanwhile: no news. */
+		if (!o || o->call || i >= reply->n_ops || reply->revision < o->revision)
+			continue;
+		if (reply->ops[i].n)
+			block_found(m, o, &reply->ops[i].kvs[0]);
+		else
+			ipam_block_vanished(m, o);
+	}
+	m->n_looking = 0;
+	pass_mark(m->pass);
+}
+
+static size_t choose_looks(struct ipam *m, char (*keys)[KEY_FULL_TEXT], struct store_op *ops)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n_owned && n < STORE_TXN_MAX; i++) {
+		struct owned *o = m->owned[i];
+		char relative[KEY_TEXT];
+
+		/* Not settled: its claim tells, and until then it serves nothing. */
+		if (!o->verify || o->call || ipam_is_claimed(m, o) ||
+		    key_block(relative, o->copy.network, &o->copy.block) < 0 ||
+		    key_full(m->o.prefix, relative, keys[n]) < 0)
+			continue;
+		ops[n] = (struct store_op){ .kind = STORE_GET, .key = keys[n] };
+		m->looking[n++] = o;
+	}
+	return n;
+}
+
+void ipam_verify(struct ipam *m)
+{
+	AUTO(free) char(*keys)[KEY_FULL_TEXT] = NULL;
+	struct store_op ops[STORE_TXN_MAX];
+	size_t n;
+
+	/* Only the registered owner may draw conclusions from what is missing. */
+	if (m->verifying || !m->watches[INPUT_HOST].in_sync || !m->o.fence(m->o.arg))
+		return;
+	keys = calloc(STORE_TXN_MAX, sizeof(*keys));
+	n = keys ? choose_looks(m, keys, ops) : 0;
+	if (!n ||
+	    store_txn(m->o.store,
+		      &(struct store_txn){ .success = ops, .n_success = n, .repeatable = true },
+		      STORE_FOREVER, on_verified, m, &m->verifying) < 0)
+		return;
+	m->n_looking = n;
+	for (size_t i = 0; i < n; i++)
+		m->looking[i]->verify = false;
+}

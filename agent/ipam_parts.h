@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside agent/ipam*.c: the parts of struct ipam and what they call of each other. */
+#pragma once
+
+#include <sys/queue.h>
+
+#include "agent/ipam.h"
+#include "agent/pass.h"
+#include "ipam/allocator.h"
+#include "ipam/behind.h"
+#include "ipam/claims.h"
+#include "ipam/local_copy.h"
+#include "lib/clock.h"
+#include "lib/keys.h"
+
+/* A record as etcd had it last: what the allocator is configured from, and what the file keeps. */
+struct raw {
+	char *key, *value; /* relative key */
+	int64_t created;
+	char *wrong; /* etcd has a damaged one now: why; the value is the last good one */
+};
+
+/* Everything decoded from the raw records at one time; replaced as a whole. */
+struct inputs {
+	struct pool *pools; /* storage of the valid ones */
+	struct pool_input *views;
+	struct err *invalid;
+	size_t n_pools, n_valid;
+	struct extent *extents;
+	const struct extent **extent_list;
+	size_t n_extents;
+	struct node_spec spec;
+	bool has_spec;
+	struct label *labels;
+	size_t n_labels;
+	uint32_t reclaim_after;
+};
+
+/* Where the listing of an input stands. */
+enum input { INPUT_POOLS, INPUT_EXTENTS, INPUT_SPEC, INPUT_CONFIG, INPUT_HOST, INPUTS };
+
+struct input_watch {
+	struct ipam *ipam;
+	enum input which;
+	struct store_watch *watch;
+	bool in_sync;
+	int64_t seen; /* revision up to which it is known */
+};
+
+/* A block of ours beside the allocator's own_block: what etcd and the files have of it. */
+struct owned {
+	struct block_copy copy;
+	int64_t revision; /* MOD revision of the block key; 0: not verified */
+	bool indexed;     /* its index key is there */
+	bool verify;      /* look at the block key */
+	bool extent_asked; /* its pool's extent has vanished and is being written again */
+	struct ipam *ipam;
+	struct claims_call *call; /* its release, or a claim of it again */
+	int64_t claimed; /* 0, or revision of a claim whose reply overtook that of the release */
+};
+
+/* A claim that is under way for a pool. */
+struct claiming {
+	LIST_ENTRY(claiming) entry;
+	struct ipam *ipam;
+	struct claims_call *call;
+	char pool[NAME_TEXT], network[NAME_TEXT];
+	struct prefix cidr, block;
+	bool specific, whole;
+};
+
+/* An assign that waits for a block. */
+struct waiting {
+	TAILQ_ENTRY(waiting) entry;
+	struct ipam *ipam;
+	struct serve_request *request;
+	struct assign_request assign;
+	bool no_claim;   /* a claim has failed: take what is resting */
+	char pool_asked[NAME_TEXT]; /* the pool of a range that is being made */
+	struct err why;             /* while etcd is away: what it waits for */
+	/* Whose blocks it waits for. */
+	char pools[ASSIGN_NEEDS][NAME_TEXT];
+	size_t n_pools;
+	bool specific; /* the one block of a requested address */
+};
+
+struct ipam {
+	struct ipam_options o;
+	struct allocator *allocator;
+	struct claims *claims;
+	struct behind *behind;
+	struct local_copy *copy;
+	struct pass *pass;
+	char fence_key[KEY_FULL_TEXT];
+	/* inputs */
+	struct input_watch watches[INPUTS];
+	struct raw *raws; /* sorted by key */
+	size_t n_raws, raws_room;
+	struct inputs inputs;
+	bool stale;   /* raws changed since configured */
+	bool unsaved; /* raws changed since written to the file */
+	bool local;   /* the files of this boot let us serve without etcd */
+	bool damaged; /* some of them cannot be read: etcd must tell what they held */
+	bool host_listed; /* once: from then on our memory is right, whatever etcd has */
+	/* blocks */
+	struct owned **owned;
+	size_t n_owned, owned_room;
+	LIST_HEAD(, claiming) claimings;
+	struct store_call *verifying;
+	struct owned *looking[STORE_TXN_MAX]; /* at these; NULL: left the table meanwhile */
+	size_t n_looking;
+	struct texts give_back; /* networks the controller asked for; texts owned */
+	bool removed, connected;
+	/* requests */
+	TAILQ_HEAD(waiting_list, waiting) waitings; /* first come, first served */
+	/* house-keeping */
+	struct timer leaks, heard, start, ripe;
+	bool start_over;      /* the grace for etcd at the start has passed */
+	bool served;          /* addresses have been given since the start */
+	int64_t heard_before; /* of etcd, by an earlier agent of this boot; 0: never */
+	sd_event_source *spool;
+	int spool_dir, released_dir;
+};
+
+static inline int64_t ipam_now(void)
+{
+	return (int64_t)clock_boottime_ns();
+}
+
+/* ipam_inputs.c */
+int ipam_inputs_start(struct ipam *m);
+void ipam_inputs_done(struct ipam *m); /* ends the watches */
+void ipam_inputs_free(struct ipam *m); /* after the allocator that reads them */
+int ipam_configure(struct ipam *m);
+int ipam_raw_set(struct ipam *m, const char *key, const char *value, size_t len, int64_t created);
+void ipam_raw_drop(struct ipam *m, const char *key);
+int ipam_records_load(struct ipam *m);
+int ipam_records_save(struct ipam *m);
+const struct extent *ipam_extent(const struct ipam *m, const char *network, const char *pool,
+				 int64_t *ret_created);
+
+/* ipam_index.c: own keys under host/<self>/ */
+void ipam_host_put(struct ipam *m, const struct key *key, const struct store_kv *kv);
+void ipam_host_deleted(struct ipam *m, const struct key *key, const char *full, int64_t revision);
+void ipam_index_done(struct ipam *m);
+void ipam_verify(struct ipam *m);
+int ipam_wants_keys(struct ipam *m, const struct attachment *a, bool wanted);
+
+/* ipam_blocks.c */
+struct owned *ipam_owned_find(const struct ipam *m, const char *network,
+			      const struct prefix *block);
+int ipam_owned_add(struct ipam *m, const struct block_copy *copy, struct owned **ret);
+void ipam_owned_remove(struct ipam *m, struct owned *o);
+void ipam_block_confirmed(struct ipam *m, struct owned *o, int64_t revision);
+void ipam_block_vanished(struct ipam *m, struct owned *o);
+/* revision: of the block's key as it was seen; 0: not known. */
+void ipam_block_lost(struct ipam *m, struct owned *o, const char *owner, int64_t revision);
+/* Nobody can tell whose it is: it serves nothing and keeps what it has. */
+void ipam_block_doubtful(struct ipam *m, struct owned *o);
+/* 0: under way or started; -EAGAIN: not possible now. */
+int ipam_claim(struct ipam *m, const struct block_need *need);
+bool ipam_claiming(const struct ipam *m, const char *pool, const struct prefix *specific);
+/* Whether a claim of just this block is under way. */
+bool ipam_is_claimed(const struct ipam *m, const struct owned *o);
+void ipam_claim_ahead(struct ipam *m);
+void ipam_give_back(struct ipam *m);
+void ipam_restore_extents(struct ipam *m);
+bool ipam_can_claim(const struct ipam *m, struct err *why);
+void ipam_blocks_done(struct ipam *m);
+
+/* ipam_requests.c */
+/* pool: whose claim has ended; NULL: something else has changed. failed: why it brought nothing. */
+void ipam_retry_waiting(struct ipam *m, const char *pool, const char *failed);
+void ipam_waiting_done(struct ipam *m);
+/* Takes the attachment out of files, memory and etcd; its addresses as a JSON list, or NULL. */
+struct json_object *ipam_drop(struct ipam *m, const struct attachment_key *key, struct err *err);
+
+/* ipam_start.c */
+int ipam_start(struct ipam *m, struct err *err);
+
+/* ipam_spool.c */
+int ipam_spool_start(struct ipam *m);
+void ipam_spool_done(struct ipam *m);
+
+/* ipam_released.c */
+int ipam_released_open(struct ipam *m); /* also anew */
+void ipam_released_close(struct ipam *m);
+void ipam_released_note(struct ipam *m, const struct attachment *a);
+bool ipam_released(const struct ipam *m, const char *network, const struct address *address);
+void ipam_released_sweep(struct ipam *m); /* now and then */
+
+/* ipam_leaks.c */
+void ipam_leaks_start(struct ipam *m);

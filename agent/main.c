@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* roostd, the node agent: arguments, log, loop. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "lib/log_journal.h"
+
+static void choose_log(const struct settings *s)
+{
+	log_set_level(s->log_level);
+	if (s->log_format == LOG_FORMAT_JSON)
+		log_set_sink(log_to_stderr_json);
+	else if (log_journal_connected())
+		log_set_sink(log_to_journal);
+}
+
+static int tell(char *text)
+{
+	fputs(text ?: "", stdout);
+	free(text);
+	return text ? 0 : 1;
+}
+
+static int run(struct settings *settings, int argc, char **argv)
+{
+	AUTO(agent_free) struct agent *agent = NULL;
+	struct err err = { "" };
+	int r = agent_new(settings, argc, argv, &agent, &err);
+
+	if (r == 0)
+		r = agent_run(agent);
+	if (r < 0)
+		log_error("agent", "%s", err.text[0] ? err.text : "the event loop failed");
+	return r < 0 ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	AUTO(settings_done) struct settings settings = { 0 };
+	enum options_verb verb = OPTIONS_RUN;
+	struct err err = { "" };
+
+	if (settings_load(argc, argv, environ, &settings, &verb, &err) < 0) {
+		fprintf(stderr, "roostd: %s\n", err.text);
+		return 2;
+	}
+	switch (verb) {
+	case OPTIONS_HELP:
+		return tell(options_help(&settings_table));
+	case OPTIONS_VERSION:
+		return tell(options_version(&settings_table));
+	case OPTIONS_RUN:
+		break;
+	}
+	choose_log(&settings);
+	log_info("agent", "roostd " ROOST_VERSION " starts");
+	return run(&settings, argc, argv);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/settings.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/identity.h"
+
+static const struct option_def defs[] = {
+	OPTIONS_ETCD(settings),
+	{ OPTION(settings, node, "node", TEXT), .argument = "NAME", .check = node_name_check,
+	  .help = "this node's name; without it the host name" },
+	{ OPTION(settings, address, "address", TEXT), .argument = "ADDRESS[,ADDRESS]",
+	  .check = settings_address_check,
+	  .help = "this node's address, or one of each family; without it the source address "
+		  "towards etcd, else that of the default route's interface" },
+	{ OPTION(settings, run_dir, "run-dir", PATH), .initial = "/run/roost", .argument = "DIR",
+	  .help = "where state and the agent's socket lie; must not survive a reboot" },
+	{ OPTION(settings, config, "config", PATH), .argument = "FILE", .not_in_file = true,
+	  .help = "the configuration file" },
+	OPTIONS_LOG(settings),
+	{ OPTION(settings, machine_id, "machine-id", TEXT), .argument = "ID", .check = id_check,
+	  .for_tests = true, .help = "instead of /etc/machine-id" },
+	{ OPTION(settings, boot_id, "boot-id", TEXT), .argument = "ID", .check = id_check,
+	  .for_tests = true, .help = "instead of the kernel's" },
+	{ OPTION(settings, minute, "minute", NUMBER), .initial = "60000", .argument = "MS",
+	  .min = 50, .max = 60000, .for_tests = true,
+	  .help = "how long a minute is where leaks, lost keys and the time without etcd are "
+		  "counted" },
+};
+
+const struct option_table settings_table = {
+	.program = "roostd",
+	.about = "The node agent of roost: addresses and routes for the pods of this machine.",
+	.config_path = SETTINGS_FILE,
+	.defs = defs,
+	.n = ARRAY_SIZE(defs),
+	.size = sizeof(struct settings),
+};
+
+int settings_address_check(const char *text, struct err *err)
+{
+	struct identity_candidates c = { 0 };
+
+	return identity_configured(text, &c, err);
+}
+
+int settings_load(int argc, char *const *argv, char *const *env, struct settings *ret,
+		  enum options_verb *ret_verb, struct err *err)
+{
+	int r = options_load(&settings_table, argc, argv, env, ret, ret_verb, err);
+
+	if (r < 0 || *ret_verb != OPTIONS_RUN)
+		return r;
+	r = options_check_etcd(ret->etcd_cert, ret->etcd_key, ret->etcd_user,
+			       ret->etcd_password_file, err);
+	if (r < 0)
+		settings_done(ret);
+	return r;
+}
+
+void settings_done(struct settings *s)
+{
+	options_done(&settings_table, s);
+}
+
+void settings_take_over(struct settings *now, const struct settings *fresh, settings_told_fn *told,
+			void *arg)
+{
+	const struct option_def *def = NULL;
+	char sentence[128];
+
+	while ((def = options_differ(&settings_table, now, fresh, def))) {
+		if (!def->live) {
+			snprintf(sentence, sizeof(sentence),
+				 "--%s cannot change while the agent runs: restart it", def->name);
+			told(sentence, false, arg);
+			continue;
+		}
+		/* Only numbers are live: nothing is owned twice. */
+		memcpy((char *)now + def->at, (const char *)fresh + def->at, sizeof(uint32_t));
+		snprintf(sentence, sizeof(sentence), "--%s is taken over", def->name);
+		told(sentence, true, arg);
+	}
+}

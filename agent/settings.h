@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent's own table of options: what roostd is told at its start.
+ *
+ *   argv, environ, /etc/roost/agent.json -> lib/options -> [settings] -> main
+ *
+ * On SIGHUP everything is read once more; what is marked live takes effect,
+ * a difference in anything else is told as a sentence and changes nothing.
+ */
+#pragma once
+
+#include "lib/options.h"
+
+#define SETTINGS_FILE "/etc/roost/agent.json"
+
+struct settings {
+	const char *etcd, *etcd_cacert, *etcd_cert, *etcd_key, *etcd_user, *etcd_password_file;
+	const char *prefix;
+	const char *node;    /* "": the host name */
+	const char *address; /* "": chosen; one, or one of each family with ',' between */
+	const char *run_dir;
+	const char *config;
+	enum log_level log_level;
+	unsigned log_format;              /* enum log_format */
+	const char *machine_id, *boot_id; /* "": the machine's own */
+	uint32_t minute;                  /* ms of one, for house-keeping */
+};
+
+extern const struct option_table settings_table;
+
+/* 0, or a negative errno with the sentence; the rules between options included. */
+int settings_load(int argc, char *const *argv, char *const *env, struct settings *ret,
+		  enum options_verb *ret_verb, struct err *err);
+void settings_done(struct settings *s);
+static inline void settings_done_auto(struct settings *s)
+{
+	settings_done(s);
+}
+
+/*
+ * Takes over from fresh what is live, so that now differs from fresh in the rest only; told()
+ * gets a sentence for each difference: "log level is now debug", or "--node cannot change
+ * while the agent runs: restart it". Values are not told: they may be secret paths.
+ */
+typedef void settings_told_fn(const char *sentence, bool taken, void *arg);
+void settings_take_over(struct settings *now, const struct settings *fresh, settings_told_fn *told,
+			void *arg);
+
+/* The name check of --address. */
+int settings_address_check(const char *text, struct err *err);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The record status/node/<node>: what is, as JSON that fits.
+ *
+ *   health, store, allocator -> [status] -> report -> etcd; the local API shows the same
+ *
+ * Pure. At most max bytes: version, etcd and the numbers first, then the worst
+ * troubles, pools by name, further troubles. What had to be left out is
+ * counted in "omitted", so nobody takes a part for the whole.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "agent/health.h"
+#include "lib/json.h"
+
+#define STATUS_SIZE_MAX 8192U
+
+struct status_etcd {
+	bool connected;
+	const char *endpoint; /* "" or NULL: none */
+	const char *error;    /* why not; "" or NULL: none */
+};
+
+struct status_pool {
+	const char *name;
+	uint64_t blocks, used, free;
+};
+
+struct status {
+	const char *node, *version, *started;
+	const char *address_reason; /* why this address; "" or NULL: not told */
+	struct status_etcd etcd;
+	const struct health_entry *health; /* worst first */
+	size_t n_health;
+	const struct status_pool *pools; /* by name */
+	size_t n_pools;
+};
+
+/* 0 or -ENOMEM. max 0: as long as it gets. */
+int status_json(const struct status *s, size_t max, struct json_object **ret);
+/* The same as text, to be freed. */
+int status_text(const struct status *s, size_t max, char **ret);

@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ipam/claims.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/random.h>
+
+#include "ipam/candidates.h"
+#include "lib/clock.h"
+#include "lib/keys.h"
+
+struct claims_call {
+	TAILQ_ENTRY(claims_call) entry;
+	struct claims *claims;
+	struct store_call *pending;
+	char pool[NAME_TEXT], network[NAME_TEXT];
+	struct prefix cidr, block;
+	uint8_t block_size;
+	int64_t extent_revision, extents_seen, fence;
+	bool specific;
+	unsigned tries;
+	struct spans usable; /* numbers of blocks */
+	struct candidates candidates;
+	uint32_t *taken; /* numbers of blocks, once listed */
+	size_t n_taken, taken_room;
+	bool listed;
+	claim_fn *on_claim;
+	release_fn *on_release;
+	void *arg;
+	/* Whole keys of the transaction under way. */
+	char node_key[KEY_FULL_TEXT], block_key[KEY_FULL_TEXT], index_key[KEY_FULL_TEXT];
+	char extent_key[KEY_FULL_TEXT], extents[KEY_FULL_TEXT], extents_end[KEY_FULL_TEXT];
+};
+
+struct claims {
+	struct claims_config config;
+	TAILQ_HEAD(, claims_call) calls;
+	struct claims_stats stats;
+};
+
+static int try_block(struct claims_call *c);
+
+int claims_new(const struct claims_config *config, struct claims **ret)
+{
+	struct claims *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->config = *config;
+	TAILQ_INIT(&c->calls);
+	*ret = c;
+	return 0;
+}
+
+void claims_free(struct claims *c)
+{
+	struct claims_call *call;
+
+	if (!c)
+		return;
+	while ((call = TAILQ_FIRST(&c->calls)))
+		claims_cancel(call);
+	free(c);
+}
+
+struct claims_stats claims_stats(const struct claims *c)
+{
+	return c->stats;
+}
+
+static void call_free(struct claims_call *c)
+{
+	TAILQ_REMOVE(&c->claims->calls, c, entry);
+	spans_done(&c->usable);
+	free(c->taken);
+	free(c);
+}
+
+void claims_cancel(struct claims_call *c)
+{
+	if (!c)
+		return;
+	store_cancel(c->pending);
+	call_free(c);
+}
+
+const struct prefix *claims_block(const struct claims_call *c)
+{
+	return &c->block;
+}
+
+/* --- the outcome
+ * ----------------------------------------------------------------------------------- */
+
+static void deliver(struct claims_call *c, const struct claim_result *result)
+{
+	struct claim_result r = *result;
+
+	r.tries = c->tries;
+	if (r.outcome == CLAIM_DONE)
+		c->claims->stats.claimed++;
+	c->on_claim(&r, c->arg);
+	call_free(c);
+}
+
+static void deliver_outcome(struct claims_call *c, enum claim_outcome outcome, const char *text)
+{
+	struct claim_result r = { .outcome = outcome };
+
+	snprintf(r.text, sizeof(r.text), "%s", text);
+	deliver(c, &r);
+}
+
+/* made: revision of the transaction that made block and extent; 0: it was there before. */
+static void deliver_done(struct claims_call *c, int64_t revision, int64_t made)
+{
+	struct claim_result r = {
+		.outcome = CLAIM_DONE,
+		.block = c->block,
+		.found = !made,
+		.revision = revision,
+		.extent_revision = c->extent_revision ?: made,
+	};
+
+	deliver(c, &r);
+}
+
+static void deliver_taken(struct claims_call *c, const char *owner)
+{
+	struct claim_result r = { .outcome = CLAIM_TAKEN, .block = c->block };
+	char text[PREFIX_TEXT];
+
+	snprintf(r.owner, sizeof(r.owner), "%s", owner);
+	snprintf(r.text, sizeof(r.text), "block %s belongs to node %s",
+		 prefix_print(&c->block, text), owner);
+	deliver(c, &r);
+}
+
+/* --- which block
+ * ------------------------------------------------------------------------------------ */
+
+static int number_of_block(const struct claims_call *c, const struct prefix *block, uint32_t *ret)
+{
+	address_count n;
+	int r = prefix_block_index(&c->cidr, c->block_size, &block->address, &n);
+
+	/* Of whatever length: what somebody has cut here, however wrongly, is taken. */
+	if (r < 0 || n > UINT32_MAX)
+		return -EINVAL;
+	*ret = (uint32_t)n;
+	return 0;
+}
+
+static int note_taken(struct claims_call *c, const struct prefix *block)
+{
+	uint32_t n;
+
+	if (number_of_block(c, block, &n) < 0)
+		return 0;
+	if (c->n_taken == c->taken_room) {
+		size_t room = c->taken_room ? c->taken_room * 2 : 64;
+		uint32_t *grown = reallocarray(c->taken, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		c->taken = grown;
+		c->taken_room = room;
+	}
+	c->taken[c->n_taken++] = n;
+	return 0;
+}
+
+static int pick_untaken(struct claims_call *c)
+{
+	uint64_t random;
+	address_count n;
+	int r;
+
+	/* Everybody who comes this far should pick another place. */
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+		random = clock_boottime_ns();
+	r = candidate_free(&c->usable, c->taken, c->n_taken, random, &n);
+	return r ?: prefix_nth_block(&c->cidr, c->block_size, n, &c->block);
+}
+
+/* After a miss, once it is known what is taken. */
+static void try_untaken(struct claims_call *c)
+{
+	int r = pick_untaken(c);
+
+	if (r == -ENOSPC) {
+		deliver_outcome(c, CLAIM_FULL, "every block of the pool is taken");
+		return;
+	}
+	r = r ?: try_block(c);
+	if (r < 0)
+		deliver_outcome(c, CLAIM_STALE, "could not go on with the claim");
+}
+
+static void on_taken_page(const struct store_reply *reply, void *arg)
+{
+	struct claims_call *c = arg;
+	struct key key;
+	int r = 0;
+
+	if (!reply->more)
+		c->pending = NULL;
+	if (reply->err) {
+		deliver_outcome(c, CLAIM_FAILED, reply->text);
+		return;
+	}
+	for (size_t i = 0; r == 0 && i < reply->ops[0].n; i++)
+		if (key_parse_full(c->claims->config.prefix, reply->ops[0].kvs[i].key, &key) == 0)
+			r = note_taken(c, &key.block);
+	if (r < 0) {
+		store_cancel(TAKE(c->pending));
+		deliver_outcome(c, CLAIM_FAILED, "out of memory");
+	} else if (!reply->more) {
+		c->listed = true;
+		try_untaken(c);
+	}
+}
+
+static int list_taken(struct claims_call *c)
+{
+	char relative[KEY_TEXT], key[KEY_FULL_TEXT];
+	AUTO(free) char *end = NULL;
+	int r = keys_of_blocks(relative, c->network);
+
+	r = r ?: key_full(c->claims->config.prefix, relative, key);
+	if (r < 0)
+		return r;
+	end = store_prefix_end(key);
+	if (!end)
+		return -ENOMEM;
+	c->claims->stats.listed++;
+	return store_list(c->claims->config.store, key, end, STORE_FOREVER, on_taken_page, c,
+			  &c->pending);
+}
+
+static int next_guess(struct claims_call *c)
+{
+	address_count n;
+
+	if (!candidate_next(&c->candidates, &n))
+		return -ENOSPC;
+	return prefix_nth_block(&c->cidr, c->block_size, n, &c->block);
+}
+
+static void next_block(struct claims_call *c, const char *owner)
+{
+	int r;
+
+	if (c->specific) {
+		deliver_taken(c, owner);
+		return;
+	}
+	if (c->listed) {
+		r = note_taken(c, &c->block);
+		if (r == 0) {
+			try_untaken(c);
+			return;
+		}
+	} else if (c->tries < CANDIDATE_TRIES && next_guess(c) == 0) {
+		r = try_block(c);
+	} else {
+		r = list_taken(c);
+	}
+	if (r < 0)
+		deliver_outcome(c, CLAIM_STALE, "could not go on with the claim");
+}
+
+/* --- the reply
+ * -------------------------------------------------------------------------------------- */
+
+/* The owner by a block's record; "" if it is damaged: then it is certainly not ours. */
+static void owner_of(const struct claims_call *c, const struct store_kv *kv, char *owner)
+{
+	AUTO(block_done) struct block block = { 0 };
+	const char *relative = kv->key + strlen(c->claims->config.prefix);
+
+	owner[0] = '\0';
+	if (block_decode(relative, kv->value, kv->value_len, &block, NULL) == 0)
+		snprintf(owner, NODE_NAME_TEXT, "%s", block.node);
+}
+
+/* The block is there. Ours: an earlier claim of this node whose reply nobody waited for. */
+static void block_exists(struct claims_call *c, const struct store_kv *kv)
+{
+	char owner[NODE_NAME_TEXT];
+
+	owner_of(c, kv, owner);
+	if (strcmp(owner, c->claims->config.node) == 0)
+		deliver_done(c, kv->mod_revision, 0);
+	else
+		next_block(c, owner[0] ? owner : "unknown (its record is damaged)");
+}
+
+static const struct store_kv *first(const struct store_op_reply *op)
+{
+	return op->n ? &op->kvs[0] : NULL;
+}
+
+/* The compares failed: the failure branch shows which. */
+static void refused(struct claims_call *c, const struct store_reply *reply)
+{
+	const struct store_kv *node, *block;
+
+	if (reply->n_ops != 2) {
+		deliver_outcome(c, CLAIM_FAILED, "etcd's reply lacks what was asked for");
+		return;
+	}
+	node = first(&reply->ops[0]);
+	block = first(&reply->ops[1]);
+	if (!node || node->mod_revision != c->fence)
+		deliver_outcome(c, CLAIM_STALE, "our node record has changed");
+	else if (block)
+		block_exists(c, block);
+	else
+		deliver_outcome(c, CLAIM_STALE, "the extents of the network have changed");
+}
+
+static void settled_after_loss(struct claims_call *c, const struct store_settled *s)
+{
+	const struct claims_config *config = &c->claims->config;
+
+	c->claims->stats.settled++;
+	config->fence_moved(s->fence_revision, config->arg);
+	if (s->outcome == STORE_APPLIED)
+		deliver_done(c, s->witness->mod_revision, s->witness->create_revision);
+	else if (s->witness)
+		block_exists(c, s->witness);
+	else if (try_block(c) < 0)
+		deliver_outcome(c, CLAIM_STALE, "our node record has changed");
+}
+
+static void on_settled(const struct store_settled *s, void *arg)
+{
+	struct claims_call *c = arg;
+
+	c->pending = NULL;
+	if (s->outcome == STORE_UNSETTLED)
+		deliver_outcome(c, CLAIM_FAILED, "the store was closed");
+	else if (s->was_lost)
+		settled_after_loss(c, s);
+	else if (s->reply->err)
+		deliver_outcome(c, CLAIM_FAILED, s->reply->text);
+	else if (s->outcome == STORE_APPLIED)
+		deliver_done(c, s->reply->revision, s->reply->revision);
+	else
+		refused(c, s->reply);
+}
+
+/* --- the transaction
+ * -------------------------------------------------------------------------------- */
+
+static int make_keys(struct claims_call *c)
+{
+	const char *prefix = c->claims->config.prefix, *node = c->claims->config.node;
+	AUTO(free) char *end = NULL;
+	char key[KEY_TEXT];
+	int r = key_node(key, node);
+
+	r = r ?: key_full(prefix, key, c->node_key);
+	r = r ?: key_block(key, c->network, &c->block);
+	r = r ?: key_full(prefix, key, c->block_key);
+	r = r ?: key_host_block(key, node, c->network, &c->block);
+	r = r ?: key_full(prefix, key, c->index_key);
+	if (r < 0 || !c->on_claim)
+		return r;
+	r = key_extent(key, c->network, c->pool);
+	r = r ?: key_full(prefix, key, c->extent_key);
+	r = r ?: keys_of_extents(key, c->network);
+	r = r ?: key_full(prefix, key, c->extents);
+	if (r < 0)
+		return r;
+	end = store_prefix_end(c->extents);
+	if (!end)
+		return -ENOMEM;
+	snprintf(c->extents_end, sizeof(c->extents_end), "%s", end);
+	return 0;
+}
+
+struct values {
+	char *block, *index, *extent;
+};
+
+static void values_done(struct values *v)
+{
+	free(v->block);
+	free(v->index);
+	free(v->extent);
+}
+
+static int make_values(const struct claims_call *c, struct values *v)
+{
+	char token[64], now[TIME_TEXT];
+	struct block block = { .network = c->network,
+			       .node = c->claims->config.node,
+			       .pool = c->pool };
+	struct host_block index = { .pool = c->pool };
+	struct extent extent = { .cidr = c->cidr, .block_size = c->block_size };
+	uint64_t random;
+	int r;
+
+	/* The token makes the value one that nobody else writes: the settling depends on it. */
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -errno;
+	snprintf(token, sizeof(token), "%016" PRIx64, random);
+	clock_utc_text(now);
+	block.token = token;
+	memcpy(block.claimed, now, sizeof(now));
+	memcpy(index.claimed, now, sizeof(now));
+	memcpy(extent.made, now, sizeof(now));
+	r = block_encode(&block, &v->block);
+	r = r ?: host_block_encode(&index, &v->index);
+	return r ?: extent_encode(&extent, &v->extent);
+}
+
+static struct store_op put(const char *key, const char *value)
+{
+	return (struct store_op){
+		.kind = STORE_PUT, .key = key, .value = value, .value_len = strlen(value)
+	};
+}
+
+static struct store_compare equals(const char *key, enum store_target target, int64_t number)
+{
+	return (struct store_compare){
+		.key = key, .target = target, .relation = STORE_EQUAL, .number = number
+	};
+}
+
+static int send_claim(struct claims_call *c, const struct values *v)
+{
+	bool make_extent = !c->extent_revision;
+	const struct store_compare compares[] = {
+		equals(c->node_key, STORE_MOD_REVISION, c->fence),
+		equals(c->block_key, STORE_CREATE_REVISION, 0),
+		equals(c->extent_key, STORE_CREATE_REVISION, c->extent_revision),
+		/* Nobody has cut anything in this network since we checked for overlaps. */
+		{ .key = c->extents,
+		  .range_end = c->extents_end,
+		  .target = STORE_CREATE_REVISION,
+		  .relation = STORE_LESS,
+		  .number = c->extents_seen + 1 },
+	};
+	const struct store_op success[] = {
+		put(c->block_key, v->block),
+		put(c->index_key, v->index),
+		put(c->extent_key, v->extent),
+	};
+	const struct store_op failure[] = {
+		{ .kind = STORE_GET, .key = c->node_key },
+		{ .kind = STORE_GET, .key = c->block_key },
+	};
+	const struct store_txn txn = {
+		.compares = compares,
+		.n_compares = make_extent ? 4 : 3,
+		.success = success,
+		.n_success = make_extent ? 3 : 2,
+		.failure = failure,
+		.n_failure = 2,
+	};
+
+	c->tries++;
+	c->claims->stats.tried++;
+	return store_txn_settled(c->claims->config.store, &txn, 0, 0, on_settled, c, &c->pending);
+}
+
+static int try_block(struct claims_call *c)
+{
+	const struct claims_config *config = &c->claims->config;
+	__attribute__((cleanup(values_done))) struct values v = { 0 };
+	int r;
+
+	c->fence = config->fence(config->arg);
+	if (!c->fence)
+		return -ENOTCONN;
+	r = make_keys(c);
+	r = r ?: make_values(c, &v);
+	return r ?: send_claim(c, &v);
+}
+
+/* --- interface
+ * -------------------------------------------------------------------------------------- */
+
+static struct claims_call *call_new(struct claims *claims, const char *network)
+{
+	struct claims_call *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->claims = claims;
+	snprintf(c->network, sizeof(c->network), "%s", network);
+	TAILQ_INSERT_TAIL(&claims->calls, c, entry);
+	return c;
+}
+
+static int copy_need(struct claims_call *c, const struct block_need *need)
+{
+	int r = 0;
+
+	snprintf(c->pool, sizeof(c->pool), "%s", need->pool);
+	c->cidr = need->cidr;
+	c->block_size = need->block_size;
+	c->specific = need->specific;
+	c->block = need->block;
+	if (need->specific)
+		return 0;
+	for (size_t i = 0; r == 0 && i < need->usable.n; i++)
+		r = spans_add(&c->usable, need->usable.v[i]);
+	c->candidates = candidates(&c->usable, c->claims->config.node, c->network, c->pool);
+	return r ?: next_guess(c);
+}
+
+int claims_claim(struct claims *claims, const struct claim *claim, claim_fn *fn, void *arg,
+		 struct claims_call **ret)
+{
+	struct claims_call *c = call_new(claims, claim->need->network);
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	c->extent_revision = claim->extent_revision;
+	c->extents_seen = claim->extents_seen;
+	c->on_claim = fn;
+	c->arg = arg;
+	r = copy_need(c, claim->need);
+	r = r ?: try_block(c);
+	if (r < 0) {
+		call_free(c);
+		return r;
+	}
+	if (ret)
+		*ret = c;
+	return 0;
+}
+
+static void on_released(const struct store_settled *s, void *arg)
+{
+	struct claims_call *c = arg;
+	bool released = s->outcome == STORE_APPLIED;
+	int64_t revision = 0;
+	const char *text = "";
+
+	c->pending = NULL;
+	if (s->outcome == STORE_UNSETTLED) {
+		text = "the store was closed";
+	} else if (s->was_lost) {
+		c->claims->stats.settled++;
+		revision = s->witness ? s->witness->mod_revision : 0;
+	} else if (s->reply->err) {
+		text = s->reply->text;
+	} else if (!released && s->reply->n_ops == 1) {
+		/* Changed by somebody: gone, another's, or still ours at another revision. */
+		const struct store_kv *kv = first(&s->reply->ops[0]);
+		char owner[NODE_NAME_TEXT] = "";
+
+		if (kv)
+			owner_of(c, kv, owner);
+		released = strcmp(owner, c->claims->config.node) != 0;
+		revision = kv ? kv->mod_revision : 0;
+		text = "its record or our node record has changed";
+	}
+	if (released)
+		c->claims->stats.released++;
+	c->on_release(released, revision, text, c->arg);
+	call_free(c);
+}
+
+static int send_release(struct claims_call *c, int64_t revision)
+{
+	/* Ours alone: the next agent on this node may use the block when this comes late. */
+	const struct store_compare compares[] = {
+		equals(c->block_key, STORE_MOD_REVISION, revision),
+		equals(c->node_key, STORE_MOD_REVISION, c->fence),
+	};
+	const struct store_op success[] = {
+		{ .kind = STORE_DELETE, .key = c->block_key },
+		{ .kind = STORE_DELETE, .key = c->index_key },
+	};
+	const struct store_op failure = { .kind = STORE_GET, .key = c->block_key };
+	const struct store_txn txn = {
+		.compares = compares,
+		.n_compares = ARRAY_SIZE(compares),
+		.success = success,
+		.n_success = 2,
+		.failure = &failure,
+		.n_failure = 1,
+	};
+
+	return store_txn_settled(c->claims->config.store, &txn, 0, 0, on_released, c, &c->pending);
+}
+
+int claims_release(struct claims *claims, const char *network, const struct prefix *block,
+		   int64_t revision, release_fn *fn, void *arg, struct claims_call **ret)
+{
+	struct claims_call *c = call_new(claims, network);
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	c->block = *block;
+	c->on_release = fn;
+	c->arg = arg;
+	c->fence = claims->config.fence(claims->config.arg);
+	r = c->fence ? make_keys(c) : -ENOTCONN;
+	r = r ?: send_release(c, revision);
+	if (r < 0) {
+		call_free(c);
+		return r;
+	}
+	if (ret)
+		*ret = c;
+	return 0;
+}
