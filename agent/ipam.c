@@ -59,7 +59,8 @@ bool ipam_ready(struct ipam *m, struct err *why)
 		return true;
 	}
 	if (m->damaged && !m->host_listed) {
-		err_set(why, 0, "files of this boot are damaged, so etcd must tell first what is in use");
+		err_set(why, 0,
+			"files of this boot are damaged, so etcd must tell first what is in use");
 		return false;
 	}
 	if (!m->local) {
@@ -127,6 +128,8 @@ static void on_start_over(void *arg)
 {
 	struct ipam *m = arg;
 
+	if (m->start_over)
+		return;
 	m->start_over = true;
 	if (m->local && !m->connected)
 		log_warning("ipam", "etcd does not answer: serving from the files of this boot");
@@ -173,7 +176,7 @@ void ipam_notice(struct ipam *m, enum store_notice notice)
 	case STORE_TROUBLE:
 		m->connected = false;
 		/* Nobody answers: no need to wait any longer before the files are taken. */
-		m->start_over = true;
+		on_start_over(m);
 		break;
 	case STORE_CLUSTER_CHANGED:
 	case STORE_REVISION_WENT_BACK:
@@ -319,6 +322,7 @@ void ipam_free(struct ipam *m)
 	timer_clear(m->o.timers, &m->start);
 	timer_clear(m->o.timers, &m->heard);
 	timer_clear(m->o.timers, &m->ripe);
+	timer_clear(m->o.timers, &m->mend);
 	timer_clear(m->o.timers, &m->leaks);
 	ipam_waiting_done(m);
 	ipam_spool_done(m);

@@ -210,8 +210,9 @@ void ipam_block_lost(struct ipam *m, struct owned *o, const char *owner, int64_t
 	if (local_copy_put_block(m->copy, &o->copy) < 0)
 		local_copy_remove_block(m->copy, o->copy.network, &o->copy.block);
 	if (revision)
-		drop_index(m, o,
-			   (struct store_compare){ .target = STORE_MOD_REVISION, .number = revision });
+		drop_index(
+			m, o,
+			(struct store_compare){ .target = STORE_MOD_REVISION, .number = revision });
 	health_of(o, part);
 	if (!block || allocator_block_remove(m->allocator, o->copy.network, &o->copy.block) == 0) {
 		log_warning("ipam", "block %s belongs to node %s and is forgotten", show(o, text),
@@ -253,17 +254,57 @@ static void on_reclaimed(const struct claim_result *result, void *arg)
 	pass_mark(m->pass);
 }
 
-/* The extent that its pool has, or had. */
+/*
+ * Under which pool it can be claimed again: its own, or whichever has an extent there that is cut
+ * alike; else its own extent is made again, as far as no other reaches. -EEXIST: another cut.
+ */
+static int find_cut(struct ipam *m, struct owned *o, struct block_need *need, struct claim *claim)
+{
+	const struct extent *found = NULL;
+	char text[PREFIX_TEXT], cidr[PREFIX_TEXT], part[HEALTH_PART];
+
+	need->cidr = o->copy.cidr;
+	for (size_t i = 0; i < m->inputs.n_extents; i++) {
+		const struct extent *e = &m->inputs.extents[i];
+
+		if (strcmp(e->network, o->copy.network) != 0 ||
+		    !prefix_overlaps(&e->cidr, &o->copy.cidr))
+			continue;
+		if (!prefix_overlaps(&e->cidr, &o->copy.block)) {
+			need->cidr = o->copy.block;
+			continue;
+		}
+		found = e;
+		if (e->block_size == o->copy.block.length &&
+		    prefix_contains_prefix(&e->cidr, &o->copy.block))
+			continue;
+		health_of(o, part);
+		health_set(
+			m->o.health, part, LOG_LEVEL_ERROR,
+			"block %s has vanished from etcd, and pool %s cuts %s into /%u there now: "
+			"pods here keep their addresses, but nothing new is given",
+			show(o, text), e->pool, prefix_print(&e->cidr, cidr), e->block_size);
+		return -EEXIST;
+	}
+	if (found) {
+		snprintf(o->copy.pool, sizeof(o->copy.pool), "%s", found->pool);
+		need->cidr = found->cidr;
+	}
+	snprintf(need->pool, sizeof(need->pool), "%s", o->copy.pool);
+	ipam_extent(m, o->copy.network, o->copy.pool, &claim->extent_revision);
+	return 0;
+}
+
 static int reclaim(struct ipam *m, struct owned *o)
 {
 	struct claim claim = { .extents_seen = m->watches[INPUT_EXTENTS].seen };
 	struct block_need need = { .specific = true, .block = o->copy.block };
-	const struct extent *extent = ipam_extent(m, o->copy.network, o->copy.pool,
-						  &claim.extent_revision);
+	int r = ipam_configure(m);
 
-	snprintf(need.pool, sizeof(need.pool), "%s", o->copy.pool);
+	r = r ?: find_cut(m, o, &need, &claim);
+	if (r < 0)
+		return r;
 	snprintf(need.network, sizeof(need.network), "%s", o->copy.network);
-	need.cidr = extent ? extent->cidr : o->copy.cidr;
 	need.block_size = o->copy.block.length;
 	claim.need = &need;
 	return claims_claim(m->claims, &claim, on_reclaimed, o, &o->call);
@@ -274,6 +315,7 @@ void ipam_block_vanished(struct ipam *m, struct owned *o)
 	const struct own_block *block = allocator_block(m->allocator, o->copy.network,
 							&o->copy.block);
 	char text[PREFIX_TEXT];
+	int r;
 
 	o->revision = 0;
 	if (!block || allocator_block_remove(m->allocator, o->copy.network, &o->copy.block) == 0) {
@@ -286,8 +328,8 @@ void ipam_block_vanished(struct ipam *m, struct owned *o)
 		return;
 	}
 	set_state(m, o, BLOCK_CLAIMING);
-	if (reclaim(m, o) < 0)
-		o->verify = true;
+	r = reclaim(m, o);
+	o->verify = r < 0 && r != -EEXIST; /* that one until the next look of the minute */
 }
 
 void ipam_block_doubtful(struct ipam *m, struct owned *o)

@@ -52,11 +52,14 @@ static int want_key(struct ipam *m, const struct attachment *a, size_t i, bool w
 
 int ipam_wants_keys(struct ipam *m, const struct attachment *a, bool wanted)
 {
-	int r = 0;
+	int first = 0;
 
-	for (size_t i = 0; i < a->addresses.n; i++)
-		r = want_key(m, a, i, wanted) ?: r;
-	return r;
+	for (size_t i = 0; i < a->addresses.n; i++) {
+		int r = want_key(m, a, i, wanted);
+
+		first = first ?: r;
+	}
+	return first;
 }
 
 /* A key of this boot without a file: the address is in use, though we do not know by whom. */
@@ -70,8 +73,7 @@ static void address_put(struct ipam *m, const struct key *key, const struct stor
 		log_error("ipam", "out of memory at %s", relative);
 	/* Damaged, of an earlier boot, or written by ourselves. The first two go away by
 	 * themselves. */
-	if (r < 0 || (strcmp(record.boot, m->o.boot) != 0 && !record.reserved) ||
-	    m->host_listed)
+	if (r < 0 || (strcmp(record.boot, m->o.boot) != 0 && !record.reserved) || m->host_listed)
 		return;
 	/* Its DEL came, but etcd had not heard of it when the agent was killed. */
 	if (ipam_released(m, key->network, &key->address))

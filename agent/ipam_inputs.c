@@ -168,6 +168,9 @@ static void inputs_free(struct inputs *in)
 		extent_done(&in->extents[i]);
 	if (in->has_spec)
 		node_spec_done(&in->spec);
+	for (size_t i = 0; i < in->n_pools; i++)
+		free(in->names[i]);
+	free(in->names);
 	free(in->pools);
 	free(in->views);
 	free(in->invalid);
@@ -191,13 +194,15 @@ static int decode_pool(struct ipam *m, struct inputs *in, const struct raw *raw)
 {
 	struct err *err = &in->invalid[in->n_pools];
 	struct pool *pool = &in->pools[in->n_valid];
-	struct pool_input *view = &in->views[in->n_pools++];
-	int r = pool_decode(raw->key, raw->value, strlen(raw->value), pool, err);
+	char *name = strdup(raw->key + strlen(KEYS_POOL));
+	struct pool_input *view = &in->views[in->n_pools];
+	int r;
 
-	*view = (struct pool_input){
-		.name = raw->key + strlen(KEYS_POOL),
-		.created = raw->created,
-	};
+	if (!name)
+		return -ENOMEM;
+	in->names[in->n_pools++] = name;
+	*view = (struct pool_input){ .name = name, .created = raw->created };
+	r = pool_decode(raw->key, raw->value, strlen(raw->value), pool, err);
 	if (r == 0) {
 		r = check_extent(m, pool, err);
 		if (r < 0)
@@ -298,9 +303,11 @@ static int inputs_decode(struct ipam *m, struct inputs *in)
 	in->pools = calloc(n, sizeof(*in->pools));
 	in->views = calloc(n, sizeof(*in->views));
 	in->invalid = calloc(n, sizeof(*in->invalid));
+	in->names = calloc(n, sizeof(char *));
 	in->extents = calloc(n, sizeof(*in->extents));
 	in->extent_list = calloc(n, sizeof(struct extent *));
-	if (!in->pools || !in->views || !in->invalid || !in->extents || !in->extent_list)
+	if (!in->pools || !in->views || !in->invalid || !in->names || !in->extents ||
+	    !in->extent_list)
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < m->n_raws; i++)
 		r = decode_raw(m, in, &m->raws[i]);

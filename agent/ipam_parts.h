@@ -25,6 +25,7 @@ struct inputs {
 	struct pool *pools; /* storage of the valid ones */
 	struct pool_input *views;
 	struct err *invalid;
+	char **names; /* of the views: the raw records go their own way meanwhile */
 	size_t n_pools, n_valid;
 	struct extent *extents;
 	const struct extent **extent_list;
@@ -50,9 +51,9 @@ struct input_watch {
 /* A block of ours beside the allocator's own_block: what etcd and the files have of it. */
 struct owned {
 	struct block_copy copy;
-	int64_t revision; /* MOD revision of the block key; 0: not verified */
-	bool indexed;     /* its index key is there */
-	bool verify;      /* look at the block key */
+	int64_t revision;  /* MOD revision of the block key; 0: not verified */
+	bool indexed;      /* its index key is there */
+	bool verify;       /* look at the block key */
 	bool extent_asked; /* its pool's extent has vanished and is being written again */
 	struct ipam *ipam;
 	struct claims_call *call; /* its release, or a claim of it again */
@@ -75,7 +76,7 @@ struct waiting {
 	struct ipam *ipam;
 	struct serve_request *request;
 	struct assign_request assign;
-	bool no_claim;   /* a claim has failed: take what is resting */
+	bool no_claim;              /* a claim has failed: take what is resting */
 	char pool_asked[NAME_TEXT]; /* the pool of a range that is being made */
 	struct err why;             /* while etcd is away: what it waits for */
 	/* Whose blocks it waits for. */
@@ -97,15 +98,15 @@ struct ipam {
 	struct raw *raws; /* sorted by key */
 	size_t n_raws, raws_room;
 	struct inputs inputs;
-	bool stale;   /* raws changed since configured */
-	bool unsaved; /* raws changed since written to the file */
-	bool local;   /* the files of this boot let us serve without etcd */
-	bool damaged; /* some of them cannot be read: etcd must tell what they held */
+	bool stale;       /* raws changed since configured */
+	bool unsaved;     /* raws changed since written to the file */
+	bool local;       /* the files of this boot let us serve without etcd */
+	bool damaged;     /* some of them cannot be read: etcd must tell what they held */
 	bool host_listed; /* once: from then on our memory is right, whatever etcd has */
 	/* blocks */
 	struct owned **owned;
 	size_t n_owned, owned_room;
-	LIST_HEAD(, claiming) claimings;
+	LIST_HEAD(claiming_list, claiming) claimings;
 	struct store_call *verifying;
 	struct owned *looking[STORE_TXN_MAX]; /* at these; NULL: left the table meanwhile */
 	size_t n_looking;
@@ -114,7 +115,7 @@ struct ipam {
 	/* requests */
 	TAILQ_HEAD(waiting_list, waiting) waitings; /* first come, first served */
 	/* house-keeping */
-	struct timer leaks, heard, start, ripe;
+	struct timer leaks, heard, start, ripe, mend;
 	bool start_over;      /* the grace for etcd at the start has passed */
 	bool served;          /* addresses have been given since the start */
 	int64_t heard_before; /* of etcd, by an earlier agent of this boot; 0: never */

@@ -425,11 +425,22 @@ static void cancel_waiting(struct ipam *m, const struct attachment_key *key)
 	}
 }
 
+static void list_addresses(struct json_object *list, const struct attachment *a)
+{
+	for (size_t i = 0; i < a->addresses.n; i++) {
+		char text[ADDRESS_TEXT];
+
+		json_object_array_add(list, json_object_new_string(address_print(
+						    &a->addresses.v[i].address, text)));
+	}
+}
+
 struct json_object *ipam_drop(struct ipam *m, const struct attachment_key *key, struct err *err)
 {
-	AUTO(attachment_free) struct attachment *a = NULL;
+	AUTO(attachment_free) struct attachment *gone = NULL; /* key may lie in it */
 	const struct attachment *held;
 	struct json_object *list;
+	struct attachment *a;
 	int r;
 
 	cancel_waiting(m, key);
@@ -443,18 +454,17 @@ struct json_object *ipam_drop(struct ipam *m, const struct attachment_key *key, 
 		return NULL;
 	}
 	list = json_object_new_array();
-	a = allocator_release(m->allocator, key, ipam_now());
-	if (!a)
-		return list;
-	for (size_t i = 0; i < a->addresses.n; i++) {
-		char text[ADDRESS_TEXT];
-
-		json_object_array_add(list, json_object_new_string(address_print(
-						    &a->addresses.v[i].address, text)));
+	/* The attachment, and a mark that etcd or the kernel left of it. */
+	while ((a = allocator_release(m->allocator, key, ipam_now()))) {
+		list_addresses(list, a);
+		ipam_wants_keys(m, a, false);
+		if (gone)
+			attachment_free(a);
+		else
+			gone = a;
+		m->o.changed(m->o.arg);
+		pass_mark(m->pass);
 	}
-	ipam_wants_keys(m, a, false);
-	m->o.changed(m->o.arg);
-	pass_mark(m->pass);
 	return list;
 }
 

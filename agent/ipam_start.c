@@ -13,6 +13,7 @@
 
 /* Routes of ours, recognisable without memory. */
 #define ROUTE_PROTOCOL 114
+#define MEND_MS        200
 
 /* --- files
  * ------------------------------------------------------------------------------------------ */
@@ -41,8 +42,7 @@ static int restore_block(const struct block_copy *copy, void *arg)
 
 	r = r
 		    ?: allocator_block_set(m->allocator, copy->network, copy->pool, &copy->block,
-					   copy->lost ? BLOCK_LOST : BLOCK_OWNED, ipam_now(),
-					   &err);
+					   copy->lost ? BLOCK_LOST : BLOCK_OWNED, ipam_now(), &err);
 	if (r == -EEXIST) {
 		health_set(m->o.health, "files", LOG_LEVEL_ERROR, "%s", err.text);
 		return 0;
@@ -87,6 +87,9 @@ static void on_tampered(void *arg)
 		log_warning("ipam",
 			    "%zu files in %s/attachments were removed by somebody; they are %s",
 			    missing, m->o.run_dir, r < 0 ? "still missing" : "written again");
+	/* Whoever removes them may not be done yet. */
+	if (r < 0)
+		timer_set(m->o.timers, &m->mend, MEND_MS, MEND_MS);
 	m->unsaved = true;
 	pass_mark(m->pass);
 }
@@ -148,6 +151,7 @@ int ipam_start(struct ipam *m, struct err *err)
 	r = ipam_released_open(m);
 	if (r < 0)
 		return err_set(err, r, "%s/released: %s", m->o.run_dir, strerror(-r));
+	m->mend = (struct timer){ .fn = on_tampered, .arg = m };
 	r = ipam_records_load(m);
 	m->local = r == 0;
 	if (r < 0 && r != -ENOENT)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses whose pod is gone though nobody said so; notes in the spool; reboots.
+"""Addresses whose pod is gone though nobody said so; garbage; notes in the spool; reboots.
 
-A minute is 100 ms in these tests: the agent looks every 100 ms and wants evidence
-for 200 ms, where it would take one and two minutes.
+Where leaks are looked for a minute is 100 ms: the agent looks every 100 ms and wants
+evidence for 200 ms, where it would take one and two minutes.
 """
 
 import json
@@ -81,6 +81,25 @@ def test_a_leak_of_an_earlier_agent_is_found(etcd, agents):
     agent.node.run("ip netns delete goes")
     agent.start()
     wait_until(lambda: set(agent.held().values()) == {"stays"}, 10, "the leak to be released")
+    agent.wait_agreed()
+
+
+def test_garbage_collection_releases_what_is_not_listed(etcd, agents):
+    """Of its own network only; a list is required, and an empty one is a list."""
+    pool(etcd, cidr="10.1.0.0/24")
+    agent = agents().start()
+    for network in "pods", "other":
+        for c in "abc":
+            agent.assign(c, network=network)
+    given = {x["container"]: x["addresses"][0]["address"] for x in agent.list()["attachments"]
+             if x["network"] == "pods"}
+    valid = [{"container": "a", "interface": "eth0"}, {"container": "b", "interface": "eth1"}]
+    released = agent.call("gc", network="pods", valid=valid)["released"]
+    assert sorted(released) == sorted([given["b"], given["c"]])
+    assert len(agent.held()) == 4
+    agent.plugin("GC", conf={"cniVersion": "1.1.0", "name": "pods", "type": "x",
+                             "ipam": {"type": "roost-ipam"}, "cni.dev/valid-attachments": []})
+    assert {x["network"] for x in agent.list()["attachments"]} == {"other"}
     agent.wait_agreed()
 
 

@@ -181,6 +181,38 @@ def test_a_block_that_another_took_is_lost(etcd, agents):
     first.wait_agreed(), second.wait_agreed()
 
 
+@pytest.mark.parametrize("size, cut", [(28, "alike"), (26, "another way")])
+def test_an_emptied_etcd_with_a_pool_made_anew(etcd, agents, size, cut):
+    """Under another name, and claimed by the other node before we are back."""
+    pool(etcd, cidr="10.1.0.0/24", blockSize=28)
+    first, second = agents("--minute", "200").start(), agents()
+    held = {first.assign(c)[0]: c for c in "ab"}
+    (block,) = first.blocks()
+    first.wait_agreed()
+    first.kill()
+    etcd.wipe()
+    pool(etcd, "new", "10.1.0.0/24", blockSize=size)
+    second.start()
+    given = {second.assign(f"c{i}")[0] for i in range(20)}
+    second.wait_agreed()
+    first.start()
+    assert first.held() == held
+    if cut == "alike":
+        first.wait_agreed()
+        more = {first.assign(f"m{i}")[0] for i in range(20)}
+        assert not more & (given | set(held))
+        assert set(etcd.dump(PREFIX + "extent/")) == {PREFIX + "extent/default/new"}
+    else:
+        reason = first.wait_health(f"block/default/{block.replace('/', '-')}", "pool new")
+        assert "/26" in reason and first.blocks()[block] == "claiming"
+        more = {first.assign(f"m{i}")[0] for i in range(20)}
+        assert not more & (given | set(held))
+        for c in "ab":
+            first.release(c)
+        wait_until(lambda: block not in first.blocks(), 10, "the block to be forgotten")
+        first.wait_agreed()
+
+
 def test_keys_deleted_by_hand_come_back(etcd, agents):
     pool(etcd, cidr="10.1.0.0/24", blockSize=28)
     agent = agents().start()
@@ -238,4 +270,5 @@ def test_cut_off_for_long_it_gives_no_new_addresses(etcd, agents):
 
 def check(addresses):
     return {"cniVersion": "1.0.0", "name": "pods", "type": "x", "ipam": {"type": "roost-ipam"},
-            "prevResult": {"cniVersion": "1.0.0", "ips": [{"address": f"{a}/32"} for a in addresses]}}
+            "prevResult": {"cniVersion": "1.0.0",
+                           "ips": [{"address": f"{a}/32"} for a in addresses]}}

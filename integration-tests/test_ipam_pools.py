@@ -251,6 +251,38 @@ def test_preallocate_and_most_blocks(etcd, agents):
     agent.wait_agreed()
 
 
+def test_surplus_is_given_back_when_the_controller_asks(etcd, agents):
+    """Even the last block, which would else be kept for the next pod."""
+    pool(etcd, cidr="10.1.0.0/24", blockSize=28, cooldownSeconds=0)
+    agent = agents().start()
+    agent.assign("a")
+    agent.release("a")
+    agent.wait_agreed()
+    assert len(agent.blocks()) == 1
+    put(etcd, "host/n1/give-back/default")
+    wait_until(lambda: agent.blocks() == {}, 10, "the block to be given back")
+    etcd.delete(PREFIX + "host/n1/give-back/default")
+    agent.assign("a")
+    agent.wait_agreed()
+
+
+def test_a_route_of_ours_marks_its_address(etcd, agents):
+    """Whatever became of the file: found at the start, it is in use."""
+    pool(etcd, cidr="10.1.0.0/29", blockSize=29)
+    pool(etcd, "six", "fd00:1::/125", blockSize=125, namespaces=["six"])
+    agent = agents()
+    agent.node.ip("route add 10.1.0.3/32 dev eth0 proto 114", "route add 10.1.0.4/32 dev eth0")
+    agent.node.run("ip -6 route add fd00:1::3/128 dev eth0 proto 114")
+    agent.start()
+    assert {agent.assign(f"c{i}")[0] for i in range(7)} == {f"10.1.0.{i}" for i in range(8)
+                                                             if i != 3}
+    e = agent.refuses("late", addresses=["10.1.0.3"])
+    assert e.code == 102 and "route" in e.text
+    assert agent.refuses("late").code == 100
+    got = {agent.assign(f"s{i}", namespace="six", pools=["six"])[0] for i in range(7)}
+    assert "fd00:1::3" not in got and len(got) == 7
+
+
 # --- wrong pools, and edited ones ----------------------------------------------------------------
 
 
@@ -336,7 +368,9 @@ def test_a_pool_that_is_not_for_this_node_any_more_gets_its_blocks_back(etcd, ag
     agent = agents().start()
     agent.assign("a")
     pool(etcd, cidr="10.1.0.0/24", blockSize=28, cooldownSeconds=0, nodeSelector="zone == 'z'")
-    wait_until(lambda: "nodeSelector" in agent.refuses("b").text, 5)
+    wait_until(lambda: agent.api("POST", "/v1/ipam/assign", {
+        "network": "pods", "container": "b", "interface": "eth0"}).status == 507
+        or agent.release("b") is None, 5, "the selector to be seen")
     assert len(agent.blocks()) == 1
     agent.release("a")
     wait_until(lambda: agent.blocks() == {}, 10, "the block to be given back")

@@ -120,7 +120,8 @@ void allocator_pool_full(struct allocator *a, const char *pool, int64_t until);
 
 /*
  * Gives its addresses back and hands the attachment to the caller (attachment_free()); NULL when
- * there is none: also fine. Finds a mark of the same container and interface too. Cannot fail.
+ * there is none: also fine. Cannot fail. A mark of the same container and interface comes with the
+ * next call: ask until it is NULL.
  */
 struct attachment *allocator_release(struct allocator *a, const struct attachment_key *key,
 				     int64_t now);

@@ -29,7 +29,8 @@ bool attachment_equal(const struct attachment *a, const struct attachment *b);
 /*
  * The record of its index-th address for address_record_encode() and key_address(). Its texts
  * lie in the attachment, node and boot: never call address_record_done() on it. boot_time is
- * what CLOCK_REALTIME shows above CLOCK_BOOTTIME, in nanoseconds.
+ * what CLOCK_REALTIME shows above CLOCK_BOOTTIME, in nanoseconds. An address whose network is
+ * "" (a mark for a mere route, another IPAM plugin's) has no key in etcd: leave it out.
  */
 struct address_record attachment_record(const struct attachment *a, size_t index, const char *node,
 					const char *boot, int64_t boot_time);

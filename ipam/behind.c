@@ -253,9 +253,7 @@ static int send_batch(struct behind *b, int64_t fence)
 	struct mirrored *e;
 	size_t n = 0;
 
-	TAILQ_FOREACH(e, &b->dirty, queued) {
-		if (n == STORE_TXN_MAX)
-			break;
+	for (e = TAILQ_FIRST(&b->dirty); e && n < STORE_TXN_MAX; e = TAILQ_NEXT(e, queued)) {
 		ops[n] = (struct store_op){
 			.kind = e->want ? STORE_PUT : STORE_DELETE,
 			.key = e->key,

@@ -36,7 +36,7 @@ struct claims_call {
 
 struct claims {
 	struct claims_config config;
-	TAILQ_HEAD(, claims_call) calls;
+	TAILQ_HEAD(claims_calls, claims_call) calls;
 	struct claims_stats stats;
 };
 
@@ -422,7 +422,7 @@ static int make_values(const struct claims_call *c, struct values *v)
 static struct store_op put(const char *key, const char *value)
 {
 	return (struct store_op){
-		.kind = STORE_PUT, .key = key, .value = value, .value_len = strlen(value)
+		.kind = STORE_PUT, .key = key, .value = value, .value_len = strlen(value ?: "")
 	};
 }
 

@@ -211,10 +211,10 @@ int local_copy_put_block(struct local_copy *c, const struct block_copy *block)
 	char name[PREFIX_TEXT], cidr[PREFIX_TEXT];
 	int r = folder < 0 ? folder : o ? 0 : -ENOMEM;
 
-	if (r == 0 && (!add_text(o, "pool", block->pool) ||
-		       !add_text(o, "cidr", prefix_print(&block->cidr, cidr)) ||
-		       (block->lost &&
-			json_object_object_add(o, "lost", json_object_new_boolean(true)) < 0)))
+	if (r == 0 &&
+	    (!add_text(o, "pool", block->pool) ||
+	     !add_text(o, "cidr", prefix_print(&block->cidr, cidr)) ||
+	     (block->lost && json_object_object_add(o, "lost", json_object_new_boolean(true)) < 0)))
 		r = -ENOMEM;
 	r = r ?: json_print(o, &text);
 	return r

@@ -84,7 +84,7 @@ static int body_decode(const struct body *type, const char *json, size_t len, vo
 		  .check = container_id_check },                                                   \
 	{                                                                                          \
 		FIELD(noun, interface, "interface", text), .required = true,                       \
-							   .check = interface_check                \
+							   .check = pod_interface_check            \
 	}
 
 static const struct field name = { ELEMENT(text), .check = name_check };
@@ -254,7 +254,7 @@ static const struct field entry_fields[] = {
 	{ FIELD(gc_entry, container, "container", text), .required = true,
 	  .check = container_id_check },
 	{ FIELD(gc_entry, interface, "interface", text), .required = true,
-	  .check = interface_check },
+	  .check = pod_interface_check },
 };
 static const struct field entry = { ELEMENT_OBJECT(gc_entry, entry_fields) };
 

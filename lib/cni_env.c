@@ -9,10 +9,7 @@
 
 bool cni_ifname_ok(const char *name)
 {
-	size_t n = strlen(name);
-
-	return n >= 1 && n <= 15 && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
-	       !strpbrk(name, "/: \t\n\v\f\r");
+	return pod_interface_check(name, NULL) == 0;
 }
 
 /* Which verbs cannot do without it. */

@@ -42,7 +42,7 @@ struct etcd_stream {
 	struct store_call *verify;
 	unsigned failures, probes_lost;
 	uint64_t confirmed; /* CLOCK_MONOTONIC, µs: all its watches were; 0: not yet */
-	bool wanted; /* the stream does not carry what it should */
+	bool wanted;        /* the stream does not carry what it should */
 	bool told_trouble, told_watching;
 	unsigned dispatching; /* callbacks on the stack: watches are not freed */
 	int64_t next_id;

@@ -244,7 +244,7 @@ static int labels_check(struct json_at in, size_t *ret)
 {
 	size_t need = 0;
 
-	json_object_object_foreach (in.value, key, value) {
+	json_object_object_foreach(in.value, key, value) {
 		struct json_at at = { .value = value, .up = &in, .name = key, .err = in.err };
 		const char *text;
 		int r = json_read_text(at, JSON_STRING_MAX, &text);
@@ -290,7 +290,7 @@ static int labels_read(const struct field *f, struct json_at in, void *at)
 		labels_done(f, &map);
 		return -ENOMEM;
 	}
-	json_object_object_foreach (in.value, key, value) {
+	json_object_object_foreach(in.value, key, value) {
 		if (!value)
 			continue;
 		map.v[map.n].key = store_text(&store, key);

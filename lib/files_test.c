@@ -30,7 +30,7 @@ static int remove_scratch(void **unused)
 {
 	(void)unused;
 	close(scratch);
-	return rmdir(getenv("SCRATCH"));
+	return rmdir(getenv("SCRATCH") ?: "");
 }
 
 static void expect_content(const char *name, const char *want)

@@ -56,7 +56,7 @@ RECORD_DEFINE(host_block, host_block_record)
 
 static const struct field address_fields[] = {
 	{ FIELD(address_record, container, "container", text), .check = container_id_check },
-	{ FIELD(address_record, interface, "interface", text), .check = interface_check },
+	{ FIELD(address_record, interface, "interface", text), .check = pod_interface_check },
 	{ FIELD(address_record, pool, "pool", text), .check = name_check },
 	{ FIELD(address_record, namespace, "namespace", text), .check = word_check },
 	{ FIELD(address_record, pod, "pod", text), .check = word_check },

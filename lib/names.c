@@ -92,6 +92,19 @@ int interface_check(const char *text, struct err *err)
 		      "'..'");
 }
 
+int pod_interface_check(const char *text, struct err *err)
+{
+	size_t n = strlen(text);
+
+	if (n >= 1 && n < IF_NAME_TEXT && strcspn(text, "/: \t\n\v\f\r") == n &&
+	    strcmp(text, ".") != 0 && strcmp(text, "..") != 0)
+		return 0;
+	return refuse(
+		text, err,
+		"an interface name: 1 to 15 bytes without '/', ':' and blanks, and not '.' or "
+		"'..'");
+}
+
 int interface_pattern_check(const char *text, struct err *err)
 {
 	if (made_of(text, ALNUM "_.-*?", 1, IF_NAME_TEXT - 1))

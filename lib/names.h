@@ -28,6 +28,7 @@ name_check_fn name_check;              /* pool, peer, filter, static route */
 name_check_fn network_check;           /* the same set */
 name_check_fn node_name_check;         /* the same set, up to 253: host names */
 name_check_fn interface_check;         /* as the kernel and BIRD take it */
+name_check_fn pod_interface_check;     /* as the kernel and CNI take it: stays in the pod */
 name_check_fn interface_pattern_check; /* the same with '*' and '?' */
 name_check_fn container_id_check;      /* CNI's set */
 name_check_fn namespace_pattern_check; /* a Kubernetes namespace, or its beginning and '*' */

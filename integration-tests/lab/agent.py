@@ -5,7 +5,7 @@
     agent.assign("c1")                           # ["10.1.0.5"]; agent.release("c1")
     reply = agent.api("POST", "/v1/ipam/assign", {...})   # reply.status, reply.body
     agent.kill(); agent.start(); agent.stop()
-    agent.truth()                                # address -> container, by the agent's own list
+    agent.held()                                 # address -> container; agent.wait_agreed()
 """
 
 import collections
@@ -17,7 +17,7 @@ import socket
 from . import cni
 from .wait import wait_until
 
-SOCKET = "/run/roost/agent.sock"
+RUN = "/run/roost"
 PREFIX = "/roost/v1/"
 Reply = collections.namedtuple("Reply", "status body")
 
@@ -47,6 +47,7 @@ class Agent:
     def __init__(self, node, build, etcd, *flags):
         self.node, self.build, self.etcd, self.flags = node, build, etcd, list(flags)
         self.process = None
+        self.run_dir = flags[flags.index("--run-dir") + 1] if "--run-dir" in flags else RUN
         if node not in etcd.switch.ports:
             etcd.join(node)
 
@@ -89,6 +90,11 @@ class Agent:
         return self
 
     @property
+    def socket(self):
+        """Its path as the test can connect to it."""
+        return self.node.path(f"{self.run_dir}/agent.sock")
+
+    @property
     def log(self):
         return self.process.log
 
@@ -97,7 +103,7 @@ class Agent:
     def api(self, method, path, body=None, timeout=20):
         """One request. body: an object, or bytes as they are. The reply's body is JSON."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        connection = _Connection(self.node.path(SOCKET), timeout)
+        connection = _Connection(self.socket, timeout)
         try:
             connection.request(method, path, data)
             reply = connection.getresponse()
@@ -188,10 +194,10 @@ class Agent:
         own = {k[len(PREFIX + "block/"):] for k, v in self.etcd.dump(PREFIX + "block/").items()
                if json.loads(v)["node"] == self.node.name}
         assert own == blocks, f"etcd gives it {own}, the agent has {blocks}"
-        folder = self.node.path("/run/roost/blocks")
+        folder = self.node.path(f"{self.run_dir}/blocks")
         files = {str(p.relative_to(folder)) for p in folder.glob("*/*") if p.name[0] != "."}
         assert files == blocks, f"there are files of {files}, the agent has {blocks}"
-        n = len([p for p in self.node.path("/run/roost/attachments").iterdir()
+        n = len([p for p in self.node.path(f"{self.run_dir}/attachments").iterdir()
                  if p.name[0] != "."])
         assert n == len(self.list()["attachments"]), f"{n} attachment files"
         return True

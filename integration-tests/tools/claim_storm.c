@@ -61,7 +61,8 @@ struct storm {
 	struct network *networks;
 	struct job *jobs;
 	size_t n_jobs, next, under_way, done, failed, stale;
-	TAILQ_HEAD(, job) looking; /* lost the race for the extent; the watch will say who won */
+	TAILQ_HEAD(job_list, job)
+	looking; /* lost the race for the extent; the watch will say who won */
 	bool in_sync;
 	int64_t seen;
 	struct prefix cidr;
@@ -164,7 +165,7 @@ static struct network *find_network(const struct storm *s, const char *name)
 
 static void look_again(struct storm *s)
 {
-	TAILQ_HEAD(, job) again = TAILQ_HEAD_INITIALIZER(again);
+	struct job_list again = TAILQ_HEAD_INITIALIZER(again);
 	struct job *j;
 
 	TAILQ_CONCAT(&again, &s->looking, entry);
@@ -283,7 +284,7 @@ static void make_jobs(struct storm *s)
 {
 	for (size_t i = 0; i < s->n_networks; i++)
 		snprintf(s->networks[i].name, sizeof(s->networks[i].name), "net-%zu", i);
-	for (size_t i = 0; i < s->n_jobs; i++)
+	for (size_t i = 0; s->n_networks && i < s->n_jobs; i++)
 		s->jobs[i] = (struct job){ .member = &s->members[i / s->n_networks],
 					   .network = &s->networks[i % s->n_networks] };
 }

@@ -65,7 +65,7 @@ struct worker {
 
 struct outcome {
 	int code;
-	char addresses[256], text[160];
+	char addresses[256], text[512];
 };
 
 static const char *node, *plugin;
