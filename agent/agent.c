@@ -47,8 +47,7 @@ struct agent {
 	char node_key[KEY_FULL_TEXT], status_key[KEY_FULL_TEXT];
 };
 
-/* --- status
- * ----------------------------------------------------------------------------------------- */
+/* --- status --------------------------------------------------------------------------------- */
 
 static void changed(void *arg)
 {
@@ -107,8 +106,7 @@ static void show_status(struct serve_request *request, void *arg)
 	serve_reply_json(request, ready ? 200 : 503, o);
 }
 
-/* --- etcd
- * ------------------------------------------------------------------------------------------- */
+/* --- etcd ----------------------------------------------------------------------------------- */
 
 static void on_notice(enum store_notice notice, const char *text, void *arg)
 {
@@ -161,8 +159,7 @@ static uint64_t silence(void *arg)
 	return stats.heard ? clock_monotonic_us() - stats.heard : UINT64_MAX;
 }
 
-/* --- registration
- * ----------------------------------------------------------------------------------- */
+/* --- registration --------------------------------------------------------------------------- */
 
 static void on_registered(const struct fence *f, void *arg)
 {
@@ -223,8 +220,7 @@ static int start_registration(struct agent *a)
 	return r ?: register_new(&registration, &a->registration);
 }
 
-/* --- who we are
- * ------------------------------------------------------------------------------------- */
+/* --- who we are ----------------------------------------------------------------------------- */
 
 static int choose(struct agent *a, struct identity *ret, struct err *err)
 {
@@ -306,8 +302,7 @@ static int identify(struct agent *a, struct err *err)
 	return 0;
 }
 
-/* --- life
- * ------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------- */
 
 static void stopped(void *arg)
 {
@@ -506,8 +501,7 @@ void agent_free(struct agent *a)
 	free(a);
 }
 
-/* --- the local API: arg is the agent
- * ---------------------------------------------------------------- */
+/* --- the local API: arg is the agent -------------------------------------------------------- */
 
 struct ipam *api_ipam(void *arg)
 {

@@ -17,7 +17,7 @@ void identity_candidates_done(struct identity_candidates *c)
 	*c = (struct identity_candidates){ 0 };
 }
 
-/* --- name ------------------------------------------------------------------------------------- */
+/* --- name ----------------------------------------------------------------------------------- */
 
 static bool fits_in_lower_case(const char *text, char *ret)
 {
@@ -50,8 +50,7 @@ int identity_name(const char *flag, const char *host_name, char *ret, struct err
 	return err_wrap(err, r, given ? "--node" : "the host name, and --node is not given");
 }
 
-/* --- what is configured ------------------------------------------------------------------------
- */
+/* --- what is configured --------------------------------------------------------------------- */
 
 static int configured_one(const char *text, struct prefix *ret, struct err *err)
 {
@@ -92,8 +91,7 @@ int identity_configured(const char *text, struct identity_candidates *c, struct 
 	return 0;
 }
 
-/* --- the choice --------------------------------------------------------------------------------
- */
+/* --- the choice ----------------------------------------------------------------------------- */
 
 struct choice {
 	const struct identity_candidates *c;
@@ -287,8 +285,7 @@ int identity_choose(const struct identity_candidates *c, const struct prefix *po
 	return 0;
 }
 
-/* --- later --------------------------------------------------------------------------------------
- */
+/* --- later ---------------------------------------------------------------------------------- */
 
 static bool differs(struct err *ret, const char *what, const char *pinned, const char *now)
 {

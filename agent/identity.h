@@ -32,8 +32,7 @@ struct identity {
 	char reason[REASON_TEXT]; /* "10.0.0.1: source address towards etcd 10.0.0.9" */
 };
 
-/* --- names and ids ------------------------------------------------------------------------------
- */
+/* --- names and ids -------------------------------------------------------------------------- */
 
 /* Pure: --node, or the host name as it is. The sentence offers the lower-case form. */
 int identity_name(const char *flag, const char *host_name, char *ret, struct err *err);
@@ -41,8 +40,7 @@ int identity_name(const char *flag, const char *host_name, char *ret, struct err
 int identity_ids(const char *node, const char *machine_id, const char *boot_id,
 		 struct identity *ret, struct err *err);
 
-/* --- the choice, pure ---------------------------------------------------------------------------
- */
+/* --- the choice, pure ----------------------------------------------------------------------- */
 
 /* An address of an interface of ours. */
 struct identity_local {
@@ -93,8 +91,7 @@ int identity_configured(const char *text, struct identity_candidates *c, struct 
 /* What would be chosen now, against what is pinned: a sentence and true, or false. */
 bool identity_differs(const struct identity *pinned, const struct identity *now, struct err *ret);
 
-/* --- the gatherer: asks the kernel --------------------------------------------------------------
- */
+/* --- the gatherer: asks the kernel ---------------------------------------------------------- */
 
 /*
  * Addresses, default routes and the source towards each endpoint of "http://a:2379,..." (unix

@@ -17,8 +17,7 @@
 #define MACHINE_ID_FILE "/etc/machine-id"
 #define BOOT_ID_FILE    "/proc/sys/kernel/random/boot_id"
 
-/* --- ids ---------------------------------------------------------------------------------------
- */
+/* --- ids ------------------------------------------------------------------------------------ */
 
 static int read_id(const char *given, const char *path, char *ret, struct err *err)
 {
@@ -58,8 +57,7 @@ int identity_ids(const char *node, const char *machine_id, const char *boot_id,
 	return r ?: read_id(boot_id, BOOT_ID_FILE, ret->boot, err);
 }
 
-/* --- the kernel's dumps ------------------------------------------------------------------------
- */
+/* --- the kernel's dumps --------------------------------------------------------------------- */
 
 /* Room for one more behind n; grows by doubling. */
 #define MORE(array, n)                                                                             \
@@ -185,8 +183,7 @@ static int gather_kernel(struct identity_candidates *c, struct err *err)
 	return r < 0 ? err_wrap(err, r, "addresses and routes of this machine") : 0;
 }
 
-/* --- the way to etcd ---------------------------------------------------------------------------
- */
+/* --- the way to etcd ------------------------------------------------------------------------ */
 
 /* "https://[fd00::1]:2379" into host and port; false for a unix socket or what is no endpoint. */
 static bool split_endpoint(const char *text, size_t len, char *host, char *port)

@@ -10,8 +10,7 @@
 
 #include "agent/identity.h"
 
-/* --- a machine in words ------------------------------------------------------------------------
- */
+/* --- a machine in words --------------------------------------------------------------------- */
 
 #define ETH0 2
 #define ETH1 3
@@ -100,8 +99,7 @@ static void refused(struct machine *m, const char *want)
 	assert_string_equal(err.text, want);
 }
 
-/* --- the choice --------------------------------------------------------------------------------
- */
+/* --- the choice ----------------------------------------------------------------------------- */
 
 static void the_source_towards_etcd_is_the_nodes_address(void **unused)
 {
@@ -264,8 +262,7 @@ static void very_many_candidates_do_not_overflow_the_sentence(void **unused)
 	assert_int_equal(choose(&m, &id, &err), -EADDRNOTAVAIL);
 }
 
-/* --- later -------------------------------------------------------------------------------------
- */
+/* --- later ---------------------------------------------------------------------------------- */
 
 static void a_later_difference_is_told_in_a_sentence(void **unused)
 {
@@ -291,8 +288,7 @@ static void a_later_difference_is_told_in_a_sentence(void **unused)
 			    "stays until the next one");
 }
 
-/* --- the name ----------------------------------------------------------------------------------
- */
+/* --- the name ------------------------------------------------------------------------------- */
 
 static void the_name_is_the_flag_or_the_host_name_as_it_is(void **unused)
 {

@@ -10,11 +10,12 @@
 #define SECOND 1000000000LL
 /* How long the start waits for etcd before it serves from the files of this boot. */
 #define START_GRACE_MS 2000
+/* How long address keys are gathered before they are written. */
+#define WRITE_BEHIND_MS 25
 /* The controller may take a silent node's blocks after reclaimAfter; we stop before that. */
 #define RECLAIM_MARGIN 600
 
-/* --- may addresses be given?
- * ------------------------------------------------------------------------ */
+/* --- may addresses be given? ---------------------------------------------------------------- */
 
 static bool all_listed(const struct ipam *m)
 {
@@ -87,8 +88,21 @@ bool ipam_ready(struct ipam *m, struct err *why)
 	return true;
 }
 
-/* --- the pass
- * --------------------------------------------------------------------------------------- */
+/* --- the pass ------------------------------------------------------------------------------- */
+
+static void on_write(void *arg)
+{
+	struct ipam *m = arg;
+
+	behind_kick(m->behind);
+}
+
+/* A moment later: pods come in groups, and one transaction costs etcd as much as one key. */
+static void write_soon(struct ipam *m)
+{
+	if (behind_pending(m->behind) && !m->write.set)
+		timer_set(m->o.timers, &m->write, WRITE_BEHIND_MS, WRITE_BEHIND_MS);
+}
 
 static int work(void *arg)
 {
@@ -113,7 +127,7 @@ static int work(void *arg)
 		ipam_claim_ahead(m);
 		ipam_give_back(m);
 	}
-	behind_kick(m->behind);
+	write_soon(m);
 	return r;
 }
 
@@ -151,8 +165,7 @@ static void on_heard_time(void *arg)
 	timer_set(m->o.timers, &m->heard, m->o.minute, m->o.minute / 2);
 }
 
-/* --- from the store and the registration
- * ------------------------------------------------------------ */
+/* --- from the store and the registration ---------------------------------------------------- */
 
 void ipam_registered(struct ipam *m)
 {
@@ -195,8 +208,7 @@ void ipam_notice(struct ipam *m, enum store_notice notice)
 	pass_mark(m->pass);
 }
 
-/* --- status
- * ----------------------------------------------------------------------------------------- */
+/* --- status --------------------------------------------------------------------------------- */
 
 int ipam_pool_prefixes(const struct ipam *m, struct prefix **ret, size_t *ret_n)
 {
@@ -242,8 +254,7 @@ int ipam_pool_status(struct ipam *m, struct status_pool **ret, size_t *ret_n)
 	return 0;
 }
 
-/* --- life
- * ------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------- */
 
 static int64_t claims_fence(void *arg)
 {
@@ -301,6 +312,7 @@ int ipam_new(const struct ipam_options *options, struct ipam **ret, struct err *
 	LIST_INIT(&m->claimings);
 	m->start = (struct timer){ .fn = on_start_over, .arg = m };
 	m->heard = (struct timer){ .fn = on_heard_time, .arg = m };
+	m->write = (struct timer){ .fn = on_write, .arg = m };
 	m->ripe = (struct timer){ .fn = on_ripe, .arg = m };
 	r = make_parts(m);
 	r = r ?: ipam_start(m, err);
@@ -323,6 +335,7 @@ void ipam_free(struct ipam *m)
 	timer_clear(m->o.timers, &m->heard);
 	timer_clear(m->o.timers, &m->ripe);
 	timer_clear(m->o.timers, &m->mend);
+	timer_clear(m->o.timers, &m->write);
 	timer_clear(m->o.timers, &m->leaks);
 	ipam_waiting_done(m);
 	ipam_spool_done(m);

@@ -16,8 +16,7 @@
 /* A pool found full is not asked again at once. */
 #define FULL_FOR (10 * SECOND)
 
-/* --- the table
- * --------------------------------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------------------------ */
 
 struct owned *ipam_owned_find(const struct ipam *m, const char *network, const struct prefix *block)
 {
@@ -108,8 +107,7 @@ static void set_state(struct ipam *m, struct owned *o, enum block_state state)
 	m->o.changed(m->o.arg);
 }
 
-/* --- ours, another's, gone
- * --------------------------------------------------------------------------- */
+/* --- ours, another's, gone ------------------------------------------------------------------ */
 
 /* The size of its pool, for claiming it again when etcd has forgotten everything. */
 static void learn_cidr(struct ipam *m, struct owned *o)
@@ -338,8 +336,7 @@ void ipam_block_doubtful(struct ipam *m, struct owned *o)
 	set_state(m, o, BLOCK_CLAIMING);
 }
 
-/* --- extents
- * ----------------------------------------------------------------------------------------- */
+/* --- extents -------------------------------------------------------------------------------- */
 
 /* How the block's pool was cut; false: nobody here knows any more. */
 static bool known_extent(const struct ipam *m, const struct owned *o, struct extent *ret)
@@ -400,8 +397,7 @@ void ipam_restore_extents(struct ipam *m)
 	}
 }
 
-/* --- claims
- * ------------------------------------------------------------------------------------------ */
+/* --- claims --------------------------------------------------------------------------------- */
 
 bool ipam_can_claim(const struct ipam *m, struct err *why)
 {
@@ -561,8 +557,7 @@ void ipam_claim_ahead(struct ipam *m)
 	}
 }
 
-/* --- giving back
- * ------------------------------------------------------------------------------------- */
+/* --- giving back ---------------------------------------------------------------------------- */
 
 static void on_released(bool released, int64_t revision, const char *why, void *arg)
 {

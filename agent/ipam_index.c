@@ -15,8 +15,7 @@
 #include "ipam/attachment_file.h"
 #include "lib/clock.h"
 
-/* --- address keys
- * ------------------------------------------------------------------------------------ */
+/* --- address keys --------------------------------------------------------------------------- */
 
 /* What CLOCK_REALTIME shows above CLOCK_BOOTTIME: turns an attachment's time into one for people.
  */
@@ -88,8 +87,7 @@ static void address_put(struct ipam *m, const struct key *key, const struct stor
 		log_error("ipam", "out of memory at %s", relative);
 }
 
-/* --- the index
- * --------------------------------------------------------------------------------------- */
+/* --- the index ------------------------------------------------------------------------------ */
 
 static void index_put(struct ipam *m, const struct key *key, const struct store_kv *kv)
 {
@@ -132,8 +130,7 @@ static void index_deleted(struct ipam *m, const struct key *key, const char *rel
 	pass_mark(m->pass);
 }
 
-/* --- requests of the controller
- * --------------------------------------------------------------------- */
+/* --- requests of the controller ------------------------------------------------------------- */
 
 static void give_back_put(struct ipam *m, const char *network)
 {
@@ -209,8 +206,7 @@ void ipam_host_deleted(struct ipam *m, const struct key *key, const char *full, 
 	}
 }
 
-/* --- looking at block keys
- * --------------------------------------------------------------------------- */
+/* --- looking at block keys ------------------------------------------------------------------ */
 
 static void block_found(struct ipam *m, struct owned *o, const struct store_kv *kv)
 {

@@ -12,8 +12,7 @@
 #include "lib/clock.h"
 #include "lib/json.h"
 
-/* --- raw records
- * ------------------------------------------------------------------------------------- */
+/* --- raw records ---------------------------------------------------------------------------- */
 
 static size_t raw_place(const struct ipam *m, const char *key)
 {
@@ -157,8 +156,7 @@ void ipam_raw_drop(struct ipam *m, const char *key)
 	raw_changed(m);
 }
 
-/* --- decoding
- * ---------------------------------------------------------------------------------------- */
+/* --- decoding ------------------------------------------------------------------------------- */
 
 static void inputs_free(struct inputs *in)
 {
@@ -392,8 +390,7 @@ const struct extent *ipam_extent(const struct ipam *m, const char *network, cons
 	return NULL;
 }
 
-/* --- watching
- * ---------------------------------------------------------------------------------------- */
+/* --- watching ------------------------------------------------------------------------------- */
 
 static void on_put(const struct store_kv *kv, void *arg)
 {
@@ -513,8 +510,7 @@ void ipam_inputs_free(struct ipam *m)
 	inputs_free(&m->inputs);
 }
 
-/* --- the file
- * ---------------------------------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------------------------- */
 
 int ipam_records_save(struct ipam *m)
 {

@@ -115,7 +115,7 @@ struct ipam {
 	/* requests */
 	TAILQ_HEAD(waiting_list, waiting) waitings; /* first come, first served */
 	/* house-keeping */
-	struct timer leaks, heard, start, ripe, mend;
+	struct timer leaks, heard, start, ripe, mend, write;
 	bool start_over;      /* the grace for etcd at the start has passed */
 	bool served;          /* addresses have been given since the start */
 	int64_t heard_before; /* of etcd, by an earlier agent of this boot; 0: never */

@@ -14,8 +14,7 @@
 
 #define DEADLINE_MS 8000
 
-/* --- replies
- * ----------------------------------------------------------------------------------------- */
+/* --- replies -------------------------------------------------------------------------------- */
 
 static void add_text(struct json_object *o, const char *name, const char *text)
 {
@@ -132,8 +131,7 @@ static unsigned status_of(unsigned code)
 	}
 }
 
-/* --- pools made from an IPAM config
- * ------------------------------------------------------------------ */
+/* --- pools made from an IPAM config --------------------------------------------------------- */
 
 static void on_pool_made(const struct store_reply *reply, void *arg)
 {
@@ -167,8 +165,7 @@ static int make_pool(struct ipam *m, const struct range_pool *make)
 	return store_txn(m->o.store, &txn, 0, on_pool_made, m, NULL);
 }
 
-/* --- assign
- * ------------------------------------------------------------------------------------------ */
+/* --- assign --------------------------------------------------------------------------------- */
 
 static void waiting_free(struct waiting *w)
 {
@@ -400,8 +397,7 @@ void ipam_waiting_done(struct ipam *m)
 	}
 }
 
-/* --- release
- * ----------------------------------------------------------------------------------------- */
+/* --- release -------------------------------------------------------------------------------- */
 
 static bool same_key(const struct attachment_key *a, const struct attachment_key *b)
 {
@@ -497,8 +493,7 @@ void ipam_release(struct ipam *m, struct serve_request *request)
 		serve_reply_error(request, 500, 5, NULL, "%s", err.text);
 }
 
-/* --- check, gc, list
- * --------------------------------------------------------------------------------- */
+/* --- check, gc, list ------------------------------------------------------------------------ */
 
 void ipam_check(struct ipam *m, struct serve_request *request)
 {

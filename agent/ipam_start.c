@@ -15,8 +15,7 @@
 #define ROUTE_PROTOCOL 114
 #define MEND_MS        200
 
-/* --- files
- * ------------------------------------------------------------------------------------------ */
+/* --- files ---------------------------------------------------------------------------------- */
 
 static int restore_attachment(struct attachment *a, void *arg)
 {
@@ -94,8 +93,7 @@ static void on_tampered(void *arg)
 	pass_mark(m->pass);
 }
 
-/* --- kernel routes
- * ----------------------------------------------------------------------------------- */
+/* --- kernel routes -------------------------------------------------------------------------- */
 
 static int mark_route(const struct nlmsghdr *hdr, void *arg)
 {

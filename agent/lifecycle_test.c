@@ -183,8 +183,7 @@ static void a_peer_that_hangs_up_does_not_end_us(void **state)
 	close(pipes[1]);
 }
 
-/* --- timers on the loop ------------------------------------------------------------------------
- */
+/* --- timers on the loop --------------------------------------------------------------------- */
 
 static void exit_loop(void *arg)
 {

@@ -14,8 +14,7 @@
 #define BACK_OFF_MAX 30000
 #define SLACK_MS     1000
 
-/* --- what others are told ----------------------------------------------------------------------
- */
+/* --- what others are told ------------------------------------------------------------------- */
 
 void register_set_reason(struct registration *r, const char *text)
 {
@@ -51,8 +50,7 @@ static void settle(struct registration *r, int64_t create, int64_t mod)
 	r->handlers->registered(&r->fence, r->arg);
 }
 
-/* --- waiting -----------------------------------------------------------------------------------
- */
+/* --- waiting -------------------------------------------------------------------------------- */
 
 void register_wait(struct registration *r, uint64_t delay_ms)
 {
@@ -91,8 +89,7 @@ static void sent(struct registration *r, int error)
 		failed(r, strerror(-error));
 }
 
-/* --- writing -----------------------------------------------------------------------------------
- */
+/* --- writing -------------------------------------------------------------------------------- */
 
 static void on_put(const struct store_reply *reply, void *arg)
 {
@@ -163,8 +160,7 @@ static void delete_other(struct registration *r, int64_t mod)
 	sent(r, store_txn(r->store, &txn, STORE_FOREVER, on_deleted_other, r, &r->call));
 }
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* --- reading -------------------------------------------------------------------------------- */
 
 bool register_is_ours(const struct registration *r, const struct store_kv *kv)
 {
@@ -255,8 +251,7 @@ void register_round(struct registration *r)
 	sent(r, store_txn(r->store, &txn, STORE_FOREVER, on_read, r, &r->call));
 }
 
-/* --- from outside ------------------------------------------------------------------------------
- */
+/* --- from outside --------------------------------------------------------------------------- */
 
 const struct fence *register_fence(const struct registration *r)
 {

@@ -9,8 +9,7 @@
 
 #define RESTORE_MS 5000 /* at most so often what somebody edits is written back */
 
-/* --- the watch on our key ----------------------------------------------------------------------
- */
+/* --- the watch on our key ------------------------------------------------------------------- */
 
 static void restore(struct registration *r)
 {
@@ -74,8 +73,7 @@ static void on_in_sync(int64_t revision, void *arg)
 	(void)arg;
 }
 
-/* --- removed/<node> ----------------------------------------------------------------------------
- */
+/* --- removed/<node> ------------------------------------------------------------------------- */
 
 static void on_removed_put(const struct store_kv *kv, void *arg)
 {

@@ -72,8 +72,7 @@ static void say_done(struct report *r)
 		done(r->done_arg);
 }
 
-/* --- the lease ---------------------------------------------------------------------------------
- */
+/* --- the lease ------------------------------------------------------------------------------ */
 
 static void on_granted(const struct store_reply *reply, void *arg)
 {
@@ -124,8 +123,7 @@ static void on_revoked(const struct store_reply *reply, void *arg)
 		advance(r);
 }
 
-/* --- the record --------------------------------------------------------------------------------
- */
+/* --- the record ----------------------------------------------------------------------------- */
 
 static void rest_after_write(struct report *r)
 {
@@ -195,8 +193,7 @@ static int build(struct report *r)
 	return r->unwritten || !r->text || strcmp(r->text, text) != 0;
 }
 
-/* --- what is missing ---------------------------------------------------------------------------
- */
+/* --- what is missing ------------------------------------------------------------------------ */
 
 static int next_request(struct report *r)
 {
@@ -228,8 +225,7 @@ static void advance(struct report *r)
 	}
 }
 
-/* --- timers ------------------------------------------------------------------------------------
- */
+/* --- timers --------------------------------------------------------------------------------- */
 
 static void on_rest(void *arg)
 {
@@ -270,8 +266,7 @@ static void on_farewell(void *arg)
 	say_done(arg);
 }
 
-/* --- from outside ------------------------------------------------------------------------------
- */
+/* --- from outside --------------------------------------------------------------------------- */
 
 void report_set_fence(struct report *r, int64_t create_revision)
 {

@@ -51,8 +51,7 @@ static bool fits(struct builder *b, size_t bytes, size_t share)
 	return true;
 }
 
-/* --- parts -------------------------------------------------------------------------------------
- */
+/* --- parts ---------------------------------------------------------------------------------- */
 
 static struct json_object *etcd_object(struct builder *b, const struct status_etcd *etcd)
 {
@@ -107,8 +106,7 @@ static struct json_object *pool_object(struct builder *b, const struct status_po
 	return o;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------
- */
+/* --- the whole ------------------------------------------------------------------------------ */
 
 /* From *next on, as long as they fit into the share; *next is the first that did not. */
 static void add_troubles(struct builder *b, const struct status *s, struct json_object *list,

@@ -72,7 +72,7 @@ const struct pool_view *view_of_block(const struct allocator *a, const struct ow
 	return v && block_serves(b, v) ? v : NULL;
 }
 
-/* --- blocks ----------------------------------------------------------------------------------- */
+/* --- blocks --------------------------------------------------------------------------------- */
 
 /* What is held already in a block that comes only now. */
 static int use_held(struct allocator *a, struct own_block *b)
@@ -151,7 +151,7 @@ const struct blocks *allocator_blocks(const struct allocator *a)
 	return &a->blocks;
 }
 
-/* --- counts ----------------------------------------------------------------------------------- */
+/* --- counts --------------------------------------------------------------------------------- */
 
 struct address_counts allocator_block_counts(const struct allocator *a, const struct own_block *b,
 					     int64_t now)

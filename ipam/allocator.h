@@ -52,7 +52,7 @@ int allocator_configure(struct allocator *a, const struct pools_input *in);
 /* For status: what is wrong with which pool, and the notes. */
 const struct pool_views *allocator_pools(const struct allocator *a);
 
-/* --- assign ----------------------------------------------------------------------------------- */
+/* --- assign --------------------------------------------------------------------------------- */
 
 enum assign_verdict {
 	ASSIGN_DONE,
@@ -116,7 +116,7 @@ void allocator_undo(struct allocator *a, const struct attachment_key *key, int64
 /* No block of this pool can be had until then: assign turns to other pools and resting ones. */
 void allocator_pool_full(struct allocator *a, const char *pool, int64_t until);
 
-/* --- attachments ------------------------------------------------------------------------------ */
+/* --- attachments ---------------------------------------------------------------------------- */
 
 /*
  * Gives its addresses back and hands the attachment to the caller (attachment_free()); NULL when
@@ -153,7 +153,7 @@ int allocator_restore(struct allocator *a, struct attachment *attachment, struct
 int allocator_mark(struct allocator *a, const char *network, const struct address *address,
 		   const struct address_record *record, int64_t now);
 
-/* --- blocks ----------------------------------------------------------------------------------- */
+/* --- blocks --------------------------------------------------------------------------------- */
 
 /*
  * A block is ours (or in that state). One that is known gets the state and the pool's name.
@@ -170,7 +170,7 @@ const struct blocks *allocator_blocks(const struct allocator *a);
 struct address_counts allocator_block_counts(const struct allocator *a, const struct own_block *b,
 					     int64_t now);
 
-/* --- what is wanted --------------------------------------------------------------------------- */
+/* --- what is wanted ------------------------------------------------------------------------- */
 
 /*
  * Blocks to claim ahead of need, at most one for each pool: preallocate, or fewer than a quarter

@@ -5,7 +5,7 @@
 
 #include "ipam/allocator_parts.h"
 
-/* --- addresses in blocks ---------------------------------------------------------------------- */
+/* --- addresses in blocks -------------------------------------------------------------------- */
 
 /* The next block from *i on in which the address may lie; NULL at the end. */
 static struct own_block *next_block(const struct allocator *a, const char *network,
@@ -52,7 +52,7 @@ void free_address(struct allocator *a, const char *network, const struct address
 	}
 }
 
-/* --- release, undo ---------------------------------------------------------------------------- */
+/* --- release, undo -------------------------------------------------------------------------- */
 
 static struct attachment *find(const struct allocator *a, const struct attachment_key *key)
 {
@@ -99,7 +99,7 @@ void allocator_undo(struct allocator *a, const struct attachment_key *key, int64
 	attachment_free(x);
 }
 
-/* --- changes ---------------------------------------------------------------------------------- */
+/* --- changes -------------------------------------------------------------------------------- */
 
 int allocator_set_state(struct allocator *a, const struct attachment_key *key,
 			enum attachment_state state)
@@ -144,7 +144,7 @@ void allocator_set_suspected(struct allocator *a, const struct attachment_key *k
 		x->suspected_since = since;
 }
 
-/* --- marks and restored ones ------------------------------------------------------------------ */
+/* --- marks and restored ones ---------------------------------------------------------------- */
 
 /* Somebody holds the address under his own name now. The stock does not change. */
 static void unmark(struct allocator *a, const struct held_address *held)

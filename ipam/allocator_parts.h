@@ -33,7 +33,7 @@ int use_address(struct allocator *a, const char *network, const struct address *
 void free_address(struct allocator *a, const char *network, const struct address *address,
 		  int64_t at, int64_t now);
 
-/* --- one address that a request wants --------------------------------------------------------- */
+/* --- one address that a request wants ------------------------------------------------------- */
 
 struct want {
 	const struct pool_view **pools; /* in this order */
@@ -58,7 +58,7 @@ void wants_done(struct wants *wants);
 int assign_refuse(struct assign_result *result, unsigned code, const char *fmt, ...)
 	PRINTF_LIKE(3, 4);
 
-/* --- one assign on its way -------------------------------------------------------------------- */
+/* --- one assign on its way ------------------------------------------------------------------ */
 
 /* An address that goes back unless all can be had. */
 struct taken {

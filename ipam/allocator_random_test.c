@@ -76,7 +76,7 @@ static bool allowed(unsigned i)
 	return i != 3;
 }
 
-/* --- the model's own steps -------------------------------------------------------------------- */
+/* --- the model's own steps ------------------------------------------------------------------ */
 
 static void hold(struct model_pod *p, unsigned lanes, unsigned i)
 {
@@ -112,7 +112,7 @@ static bool is_free(unsigned lane, unsigned i, bool resting_too)
 	       (resting_too || rested(lane, i));
 }
 
-/* --- comparing -------------------------------------------------------------------------------- */
+/* --- comparing ------------------------------------------------------------------------------ */
 
 static void compare_block(unsigned lane, unsigned b)
 {
@@ -169,7 +169,7 @@ static void compare(void)
 			compare_block(lane, b);
 }
 
-/* --- steps ------------------------------------------------------------------------------------ */
+/* --- steps ---------------------------------------------------------------------------------- */
 
 static unsigned lane_of(const struct held_address *h)
 {

@@ -36,7 +36,7 @@ static int close_world(void **unused)
 #define DEL(container, want) assert_string_equal(world_del(&w, container), want)
 #define SHOW(want)           assert_string_equal(world_show(&w), want)
 
-/* --- assign and release ----------------------------------------------------------------------- */
+/* --- assign and release --------------------------------------------------------------------- */
 
 static void without_a_block_one_is_asked_for(void **unused)
 {
@@ -229,7 +229,7 @@ static void the_next_pool_by_name_serves_when_the_first_is_full(void **unused)
 	ADD("y", "need a /26 for request: 0-3");
 }
 
-/* --- limits ----------------------------------------------------------------------------------- */
+/* --- limits --------------------------------------------------------------------------------- */
 
 static void what_a_pool_excludes_is_never_given(void **unused)
 {
@@ -286,7 +286,7 @@ static void a_block_of_a_whole_64_costs_nothing(void **unused)
 	assert_int_equal(allocator_pool_counts(w.a, "six", w.now).addresses.free, UINT64_MAX - 2);
 }
 
-/* --- requested addresses ---------------------------------------------------------------------- */
+/* --- requested addresses -------------------------------------------------------------------- */
 
 static void a_requested_address_is_given_if_free_even_when_resting(void **unused)
 {
@@ -332,7 +332,7 @@ static void a_requested_address_elsewhere_needs_just_its_block(void **unused)
 	       "102: 10.1.0.8 cannot be given: pool web is disabled");
 }
 
-/* --- what is found at start ------------------------------------------------------------------- */
+/* --- what is found at start ----------------------------------------------------------------- */
 
 static struct attachment *made(const char *container, const char *network, const char *address)
 {
@@ -491,7 +491,7 @@ static void networks_keep_equal_addresses_apart(void **unused)
 	     "10.1.0.0/26 lan owned used 1 free 62 resting 1\nb: 10.1.0.0\n");
 }
 
-/* --- pools that change under running pods ----------------------------------------------------- */
+/* --- pools that change under running pods --------------------------------------------------- */
 
 static void a_deleted_pool_takes_nothing_from_running_pods(void **unused)
 {

@@ -26,7 +26,7 @@ static void put_back(struct step *s)
 	}
 }
 
-/* --- all that is wanted ----------------------------------------------------------------------- */
+/* --- all that is wanted --------------------------------------------------------------------- */
 
 /* What the CNI result says of it, beside the address itself. */
 static void set_shape(struct held_address *h, const struct range_request *range,
@@ -111,7 +111,7 @@ static int serve_all(struct step *s)
 	return 0;
 }
 
-/* --- there already ---------------------------------------------------------------------------- */
+/* --- there already -------------------------------------------------------------------------- */
 
 static void shape_mark(const struct allocator *a, const struct assign_request *q,
 		       struct attachment *x)

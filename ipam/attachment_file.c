@@ -15,7 +15,7 @@ const char *attachment_state_name(enum attachment_state state)
 	return states[state];
 }
 
-/* --- numbers of 64 bits: inodes, nanoseconds -------------------------------------------------- */
+/* --- numbers of 64 bits: inodes, nanoseconds ------------------------------------------------ */
 
 static int wide_read(const struct field *f, struct json_at in, void *at)
 {
@@ -49,7 +49,7 @@ static const struct field_type field_wide = {
 };
 typedef uint64_t field_c_wide;
 
-/* --- the table -------------------------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------------------------ */
 
 static const struct field held_fields[] = {
 	{ FIELD(held_address, address, "address", address), .required = true },
@@ -147,7 +147,7 @@ const char *attachment_file_name(const struct attachment_key *key, char *text)
 	return hash_print(HASH_TEXTS(key->network, key->container, key->interface), text);
 }
 
-/* --- decode ----------------------------------------------------------------------------------- */
+/* --- decode --------------------------------------------------------------------------------- */
 
 static int check_held(const struct held_addresses *list, struct err *err)
 {
@@ -224,7 +224,7 @@ int attachment_decode(const char *json, size_t len, struct attachment **ret, str
 	return 0;
 }
 
-/* --- encode ----------------------------------------------------------------------------------- */
+/* --- encode --------------------------------------------------------------------------------- */
 
 int attachment_encode(const struct attachment *a, char **ret)
 {

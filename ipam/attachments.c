@@ -28,7 +28,7 @@ void attachments_done(struct attachments *t)
 	*t = (struct attachments){ 0 };
 }
 
-/* --- by key ----------------------------------------------------------------------------------- */
+/* --- by key --------------------------------------------------------------------------------- */
 
 /* The container first: it differs most. Nobody depends on the order. */
 static int compare_key(const struct attachment *a, const struct attachment_key *key)
@@ -62,7 +62,7 @@ struct attachment *attachments_find(const struct attachments *t, const struct at
 	return i < t->n && compare_key(t->v[i], key) == 0 ? t->v[i] : NULL;
 }
 
-/* --- by address ------------------------------------------------------------------------------- */
+/* --- by address ----------------------------------------------------------------------------- */
 
 static const struct held_address *held_of(const struct holding *h)
 {
@@ -125,7 +125,7 @@ const struct holding *attachments_holder(const struct attachments *t, const char
 	return NULL;
 }
 
-/* --- both ------------------------------------------------------------------------------------- */
+/* --- both ----------------------------------------------------------------------------------- */
 
 static int make_room(struct attachments *t, size_t addresses)
 {

@@ -211,8 +211,7 @@ void behind_in_sync(struct behind *b, bool in_sync)
 	b->in_sync = in_sync;
 }
 
-/* --- sending
- * ---------------------------------------------------------------------------------------- */
+/* --- sending -------------------------------------------------------------------------------- */
 
 static void on_reply(const struct store_reply *reply, void *arg)
 {

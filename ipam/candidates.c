@@ -46,7 +46,7 @@ bool candidate_next(struct candidates *c, address_count *ret)
 	return true;
 }
 
-/* --- when most are taken ---------------------------------------------------------------------- */
+/* --- when most are taken -------------------------------------------------------------------- */
 
 #define MOST_BLOCKS (1U << 20) /* POOL_BLOCKS_MAX_BITS */
 #define WORD_BITS   64

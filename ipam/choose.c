@@ -45,7 +45,7 @@ const char *pool_view_show(const struct pool_view *v, char *text)
 	return text;
 }
 
-/* --- the choice ------------------------------------------------------------------------------- */
+/* --- the choice ----------------------------------------------------------------------------- */
 
 void choices_done(struct choices *c)
 {

@@ -91,8 +91,7 @@ const struct prefix *claims_block(const struct claims_call *c)
 	return &c->block;
 }
 
-/* --- the outcome
- * ----------------------------------------------------------------------------------- */
+/* --- the outcome ---------------------------------------------------------------------------- */
 
 static void deliver(struct claims_call *c, const struct claim_result *result)
 {
@@ -138,8 +137,7 @@ static void deliver_taken(struct claims_call *c, const char *owner)
 	deliver(c, &r);
 }
 
-/* --- which block
- * ------------------------------------------------------------------------------------ */
+/* --- which block ---------------------------------------------------------------------------- */
 
 static int number_of_block(const struct claims_call *c, const struct prefix *block, uint32_t *ret)
 {
@@ -272,8 +270,7 @@ static void next_block(struct claims_call *c, const char *owner)
 		deliver_outcome(c, CLAIM_STALE, "could not go on with the claim");
 }
 
-/* --- the reply
- * -------------------------------------------------------------------------------------- */
+/* --- the reply ------------------------------------------------------------------------------ */
 
 /* The owner by a block's record; "" if it is damaged: then it is certainly not ours. */
 static void owner_of(const struct claims_call *c, const struct store_kv *kv, char *owner)
@@ -353,8 +350,7 @@ static void on_settled(const struct store_settled *s, void *arg)
 		refused(c, s->reply);
 }
 
-/* --- the transaction
- * -------------------------------------------------------------------------------- */
+/* --- the transaction ------------------------------------------------------------------------ */
 
 static int make_keys(struct claims_call *c)
 {
@@ -484,8 +480,7 @@ static int try_block(struct claims_call *c)
 	return r ?: send_claim(c, &v);
 }
 
-/* --- interface
- * -------------------------------------------------------------------------------------- */
+/* --- interface ------------------------------------------------------------------------------ */
 
 static struct claims_call *call_new(struct claims *claims, const char *network)
 {

@@ -133,8 +133,7 @@ static size_t count_blocks(const struct bench *b)
 	return n;
 }
 
-/* --- claims
- * ------------------------------------------------------------------------------------------ */
+/* --- claims --------------------------------------------------------------------------------- */
 
 static void the_first_claim_makes_block_index_and_extent_in_one_revision(void **state)
 {
@@ -250,8 +249,7 @@ static void nothing_is_cut_by_an_extent_that_was_made_anew(void **state)
 	assert_int_equal(count_blocks(b), 1);
 }
 
-/* --- lost replies
- * ------------------------------------------------------------------------------------ */
+/* --- lost replies --------------------------------------------------------------------------- */
 
 static void a_claim_whose_reply_was_lost_is_found_to_be_ours(void **state)
 {
@@ -311,8 +309,7 @@ static void an_error_of_etcd_ends_the_claim_with_its_words(void **state)
 	assert_true(strlen(b->last.text) > 0);
 }
 
-/* --- releases
- * ---------------------------------------------------------------------------------------- */
+/* --- releases ------------------------------------------------------------------------------- */
 
 static void on_release(bool released, int64_t revision, const char *text, void *arg)
 {

@@ -143,7 +143,7 @@ static inline void world_block(struct world *w, const char *pool, const char *bl
 	world_block_state(w, "default", pool, block, BLOCK_OWNED);
 }
 
-/* --- answers as text -------------------------------------------------------------------------- */
+/* --- answers as text ------------------------------------------------------------------------ */
 
 static inline size_t show_spans(const struct spans *s, char *text, size_t room)
 {

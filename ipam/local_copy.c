@@ -28,8 +28,7 @@ struct local_copy {
 	uint64_t removed; /* by ourselves, not yet seen by inotify */
 };
 
-/* --- tampering
- * --------------------------------------------------------------------------------------- */
+/* --- tampering ------------------------------------------------------------------------------ */
 
 static int on_removed(sd_event_source *source, const struct inotify_event *e, void *arg)
 {
@@ -157,8 +156,7 @@ void local_copy_close(struct local_copy *c)
 	free(c);
 }
 
-/* --- attachments
- * ------------------------------------------------------------------------------------- */
+/* --- attachments ---------------------------------------------------------------------------- */
 
 int local_copy_put_attachment(struct local_copy *c, const struct attachment *a)
 {
@@ -190,8 +188,7 @@ bool local_copy_has_attachment(struct local_copy *c, const struct attachment_key
 	return faccessat(c->attachments, attachment_file_name(key, name), F_OK, 0) == 0;
 }
 
-/* --- blocks
- * ------------------------------------------------------------------------------------------ */
+/* --- blocks --------------------------------------------------------------------------------- */
 
 static int network_folder(const struct local_copy *c, const char *network)
 {
@@ -238,8 +235,7 @@ bool local_copy_has_block(struct local_copy *c, const char *network, const struc
 	return folder >= 0 && faccessat(folder, prefix_print_key(block, name), F_OK, 0) == 0;
 }
 
-/* --- records
- * ----------------------------------------------------------------------------------------- */
+/* --- records -------------------------------------------------------------------------------- */
 
 int local_copy_put_records(struct local_copy *c, const char *text)
 {
@@ -251,8 +247,7 @@ int local_copy_get_records(struct local_copy *c, char **ret, size_t *ret_len)
 	return file_read(c->run, RECORDS, RECORDS_MAX, ret, ret_len);
 }
 
-/* --- reading
- * ----------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------- */
 
 struct reading {
 	const struct local_copy_taker *taker;

@@ -30,7 +30,7 @@ struct pool_view *pool_views_find(const struct pool_views *views, const char *na
 	return views->n ? bsearch(&key, views->v, views->n, sizeof(key), by_name) : NULL;
 }
 
-/* --- what may be given ------------------------------------------------------------------------ */
+/* --- what may be given ---------------------------------------------------------------------- */
 
 static int remove_address(struct spans *s, const struct address *a)
 {
@@ -108,7 +108,7 @@ int blocks_of_addresses(const struct spans *addresses, const struct prefix *cidr
 	return 0;
 }
 
-/* --- one pool --------------------------------------------------------------------------------- */
+/* --- one pool ------------------------------------------------------------------------------- */
 
 static bool node_matches(const struct pools_input *in, const struct selector *selector, int *error)
 {
@@ -160,7 +160,7 @@ static int view_one(const struct pools_input *in, const struct pool_input *from,
 	return blocks_of_addresses(&v->allowed, &v->cidr, v->block_size, &v->usable);
 }
 
-/* --- conflicts between them ------------------------------------------------------------------- */
+/* --- conflicts between them ----------------------------------------------------------------- */
 
 /* The pool as it counts: one whose extent differs claims only what the extent says. */
 static struct pool as_cut(const struct pool_view *v)

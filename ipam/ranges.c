@@ -7,7 +7,7 @@
 
 #include "ipam/hash.h"
 
-/* --- the pool that is made -------------------------------------------------------------------- */
+/* --- the pool that is made ------------------------------------------------------------------ */
 
 /* "10.5.0.0-16", "fd00-1---64": what a name may hold of a prefix. */
 static const char *print_range(const struct prefix *p, char *text)
@@ -72,7 +72,7 @@ struct pool range_pool_record(const struct range_pool *p)
 	};
 }
 
-/* --- what lies there already ------------------------------------------------------------------ */
+/* --- what lies there already ---------------------------------------------------------------- */
 
 /* A pool, or an extent whose pool record is gone. */
 struct part {
@@ -181,7 +181,7 @@ static int check_parts(const struct range_request *range, const struct parts *pa
 	return 0;
 }
 
-/* --- what is missing -------------------------------------------------------------------------- */
+/* --- what is missing ------------------------------------------------------------------------ */
 
 static bool is_free(const struct parts *parts, const struct prefix *p)
 {
@@ -277,7 +277,7 @@ static int plan_more(const struct pool_views *views, const struct range_request 
 	return r;
 }
 
-/* --- the plan --------------------------------------------------------------------------------- */
+/* --- the plan ------------------------------------------------------------------------------- */
 
 void range_plan_done(struct range_plan *plan)
 {

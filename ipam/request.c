@@ -18,7 +18,7 @@ int cni_network_check(const char *text, struct err *err)
 		       "beginning with a letter or digit");
 }
 
-/* --- what all have in common ------------------------------------------------------------------ */
+/* --- what all have in common ---------------------------------------------------------------- */
 
 struct body {
 	const struct field *fields;
@@ -91,7 +91,7 @@ static const struct field name = { ELEMENT(text), .check = name_check };
 static const struct field one_address = { ELEMENT(address) };
 static const struct field one_range = { ELEMENT(range) };
 
-/* --- assign ----------------------------------------------------------------------------------- */
+/* --- assign --------------------------------------------------------------------------------- */
 
 static const struct field range_fields[] = {
 	{ FIELD(range_request, range, "range", host_prefix), .required = true },
@@ -201,7 +201,7 @@ struct attachment_key assign_request_key(const struct assign_request *r)
 	return (struct attachment_key){ r->network, r->container, r->interface };
 }
 
-/* --- release ---------------------------------------------------------------------------------- */
+/* --- release -------------------------------------------------------------------------------- */
 
 static int boottime_read(const struct field *f, struct json_at in, void *at)
 {
@@ -222,7 +222,7 @@ struct attachment_key release_request_key(const struct release_request *r)
 	return (struct attachment_key){ r->network, r->container, r->interface };
 }
 
-/* --- check ------------------------------------------------------------------------------------ */
+/* --- check ---------------------------------------------------------------------------------- */
 
 static const struct field check_request_fields[] = {
 	KEY_FIELDS(check_request),
@@ -248,7 +248,7 @@ unsigned check_verdict(const struct check_request *r, const struct attachment *a
 	return 0;
 }
 
-/* --- gc --------------------------------------------------------------------------------------- */
+/* --- gc ------------------------------------------------------------------------------------- */
 
 static const struct field entry_fields[] = {
 	{ FIELD(gc_entry, container, "container", text), .required = true,

@@ -16,7 +16,7 @@ static int take(struct step *s, struct own_block *b, const struct pool_view *v,
 	return r;
 }
 
-/* --- a block that must be claimed first ------------------------------------------------------- */
+/* --- a block that must be claimed first ----------------------------------------------------- */
 
 static bool is_needed(const struct assign_result *result, const struct pool_view *v)
 {
@@ -51,7 +51,7 @@ static int ask_for_block(struct step *s, const struct pool_view *v, const struct
 	return 1;
 }
 
-/* --- any address ------------------------------------------------------------------------------ */
+/* --- any address ---------------------------------------------------------------------------- */
 
 struct find {
 	enum pick pick;
@@ -175,7 +175,7 @@ static int serve_any(struct step *s, const struct want *w)
 	return refuse_full(s, w, barred || w->plan.more);
 }
 
-/* --- a certain address ------------------------------------------------------------------------ */
+/* --- a certain address ---------------------------------------------------------------------- */
 
 static int refuse_held(struct step *s, const struct pool_view *v, const struct address *address)
 {
@@ -249,7 +249,7 @@ static int serve_certain(struct step *s, const struct want *w)
 	return r == -EBUSY ? refuse_held(s, v, w->address) : r;
 }
 
-/* --- either ----------------------------------------------------------------------------------- */
+/* --- either --------------------------------------------------------------------------------- */
 
 int serve_want(struct step *s, struct want *w)
 {

@@ -118,7 +118,7 @@ int spans_remove(struct spans *s, struct span span)
 	return 0;
 }
 
-/* --- two sets side by side -------------------------------------------------------------------- */
+/* --- two sets side by side ------------------------------------------------------------------ */
 
 struct common {
 	const struct spans *a, *b;

@@ -19,7 +19,7 @@ void stock_done(struct stock *s)
 	*s = (struct stock){ 0 };
 }
 
-/* --- used ------------------------------------------------------------------------------------- */
+/* --- used ----------------------------------------------------------------------------------- */
 
 static size_t used_from(const struct stock *s, address_count number)
 {
@@ -71,7 +71,7 @@ static int make_room(struct stock *s)
 	return 0;
 }
 
-/* --- released --------------------------------------------------------------------------------- */
+/* --- released ------------------------------------------------------------------------------- */
 
 static bool find_released(const struct stock *s, address_count number, size_t *ret)
 {
@@ -102,7 +102,7 @@ static void add_released(struct stock *s, address_count number, int64_t at)
 	s->n_released++;
 }
 
-/* --- take and put ----------------------------------------------------------------------------- */
+/* --- take and put --------------------------------------------------------------------------- */
 
 int stock_take(struct stock *s, address_count number, int64_t *at)
 {
@@ -157,7 +157,7 @@ void stock_forget(struct stock *s, int64_t rested_before)
 		memmove(s->released, s->released + n, s->n_released * sizeof(*s->released));
 }
 
-/* --- pick and count --------------------------------------------------------------------------- */
+/* --- pick and count ------------------------------------------------------------------------- */
 
 enum pick stock_pick(const struct stock *s, const struct spans *allowed, int64_t rested_before,
 		     address_count *ret, int64_t *at)

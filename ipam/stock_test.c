@@ -34,7 +34,7 @@ static void cut(struct spans *s, unsigned first, unsigned last)
 	assert_int_equal(spans_remove(s, (struct span){ first, last }), 0);
 }
 
-/* --- spans ------------------------------------------------------------------------------------ */
+/* --- spans ---------------------------------------------------------------------------------- */
 
 static void intervals_that_touch_are_joined(void **unused)
 {
@@ -139,7 +139,7 @@ static void numbers_and_addresses_go_both_ways(void **unused)
 	}
 }
 
-/* --- stock ------------------------------------------------------------------------------------ */
+/* --- stock ---------------------------------------------------------------------------------- */
 
 static struct stock stock_of(const char *text)
 {

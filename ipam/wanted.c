@@ -5,7 +5,7 @@
 
 #include "ipam/allocator_parts.h"
 
-/* --- claims ----------------------------------------------------------------------------------- */
+/* --- claims --------------------------------------------------------------------------------- */
 
 /* Ours, or perhaps ours: all that counts against maxBlocksPerNode. */
 static size_t count_blocks(const struct allocator *a, const struct pool_view *v)
@@ -146,7 +146,7 @@ int allocator_claims_wanted(const struct allocator *a, int64_t now, struct block
 	return (int)n;
 }
 
-/* --- giving back ------------------------------------------------------------------------------ */
+/* --- giving back ---------------------------------------------------------------------------- */
 
 static bool is_asked(const struct texts *asked, const char *network)
 {

@@ -29,7 +29,7 @@ void wants_done(struct wants *wants)
 	*wants = (struct wants){ 0 };
 }
 
-/* --- limits that bind this request only ------------------------------------------------------- */
+/* --- limits that bind this request only ----------------------------------------------------- */
 
 static int remove_all(struct spans *s, const struct prefixes *exclude, sa_family_t family)
 {
@@ -75,7 +75,7 @@ static int set_limits(struct want *w, sa_family_t family, const struct prefixes 
 	return remove_all(&w->limits, exclude, family);
 }
 
-/* --- from ranges ------------------------------------------------------------------------------ */
+/* --- from ranges ---------------------------------------------------------------------------- */
 
 /* Each requested address goes to the first range that has it and no other address yet. */
 static int match_addresses(const struct assign_request *request, struct wants *wants,
@@ -132,7 +132,7 @@ static int wants_of_ranges(const struct allocator *a, const struct assign_reques
 	return r;
 }
 
-/* --- from addresses --------------------------------------------------------------------------- */
+/* --- from addresses ------------------------------------------------------------------------- */
 
 /* The named pools, or any on network "default": of one network only one has the address. */
 static const struct pool_view *pool_with(const struct allocator *a,
@@ -193,7 +193,7 @@ static int wants_of_addresses(const struct allocator *a, const struct assign_req
 	return r;
 }
 
-/* --- from pools ------------------------------------------------------------------------------- */
+/* --- from pools ----------------------------------------------------------------------------- */
 
 static int wants_of_pools(const struct allocator *a, const struct assign_request *request,
 			  struct wants *wants, struct assign_result *result)

@@ -129,7 +129,7 @@ int cni_gc_body(const struct cni_conf *conf, const struct cni_attachments *valid
 	return json_out_take(&out, ret);
 }
 
-/* --- the reply -------------------------------------------------------------------------------- */
+/* --- the reply ------------------------------------------------------------------------------ */
 
 static int read_given(struct json_at at, struct cni_ip *ret, struct cni_error *e)
 {
@@ -229,7 +229,7 @@ int cni_assign_reply(struct json_object *reply, struct cni_ipam *ipam, bool *ret
 	return 0;
 }
 
-/* --- CHECK ------------------------------------------------------------------------------------ */
+/* --- CHECK ---------------------------------------------------------------------------------- */
 
 static bool is_static(const struct cni_ipam *ipam, const struct address *a)
 {

@@ -40,7 +40,7 @@ static int read_add(const char *fields, struct add *a, struct cni_error *e)
 	return r;
 }
 
-/* --- replies ---------------------------------------------------------------------------------- */
+/* --- replies -------------------------------------------------------------------------------- */
 
 #define GIVEN(address, length, gateway)                                                            \
 	"{\"address\":\"" address "\",\"length\":" length                                          \
@@ -169,7 +169,7 @@ static void a_reply_that_makes_no_sense_is_not_passed_on(void **unused)
 	}
 }
 
-/* --- the other bodies ------------------------------------------------------------------------- */
+/* --- the other bodies ----------------------------------------------------------------------- */
 
 static void the_addresses_to_check_are_those_of_the_interface(void **unused)
 {

@@ -139,7 +139,7 @@ void cni_conf_done(struct cni_conf *conf)
 	conf->json = NULL;
 }
 
-/* --- GC --------------------------------------------------------------------------------------- */
+/* --- GC ------------------------------------------------------------------------------------- */
 
 static int read_attachment(struct json_at at, struct cni_attachment *ret, struct cni_error *e)
 {

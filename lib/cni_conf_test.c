@@ -205,7 +205,7 @@ static void the_socket_is_found_inside_then_above_then_by_default(void **unused)
 	      "and at most 1023 bytes");
 }
 
-/* --- GC --------------------------------------------------------------------------------------- */
+/* --- GC ------------------------------------------------------------------------------------- */
 
 #define GC(fields) "{\"cniVersion\":\"1.1.0\",\"name\":\"pods\"" fields "}"
 

@@ -81,7 +81,7 @@ static int read_variables(cni_variable_fn *get, void *arg, struct cni_env *env, 
 	return -EINVAL;
 }
 
-/* --- CNI_ARGS --------------------------------------------------------------------------------- */
+/* --- CNI_ARGS ------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;

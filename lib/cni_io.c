@@ -13,7 +13,7 @@
 #include "lib/auto.h"
 #include "lib/clock.h"
 
-/* --- stdin and stdout ------------------------------------------------------------------------- */
+/* --- stdin and stdout ----------------------------------------------------------------------- */
 
 static int input_failed(struct cni_error *e, int error)
 {
@@ -73,7 +73,7 @@ int cni_output_write(int fd, const char *text)
 	return 0;
 }
 
-/* --- time ------------------------------------------------------------------------------------- */
+/* --- time ----------------------------------------------------------------------------------- */
 
 static uint64_t now_ms(void)
 {
@@ -92,7 +92,7 @@ unsigned deadline_left(const struct deadline *d)
 	return now < d->at_ms ? (unsigned)(d->at_ms - now) : 0;
 }
 
-/* --- the pod's namespace ---------------------------------------------------------------------- */
+/* --- the pod's namespace -------------------------------------------------------------------- */
 
 static bool is_one_of(const struct sockaddr *sa, const struct address *v, size_t n)
 {

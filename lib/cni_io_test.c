@@ -102,7 +102,7 @@ static void a_namespace_tells_what_its_interface_carries(void **unused)
 	assert_int_equal(cni_netns_carries("/proc/self/ns/net", "eth99", v, 3), 0);
 }
 
-/* --- the spool -------------------------------------------------------------------------------- */
+/* --- the spool ------------------------------------------------------------------------------ */
 
 static char folder[] = "/tmp/cni_io_test-XXXXXX";
 

@@ -46,7 +46,7 @@ static bool wants_debug(const struct json_at *at)
 	       strcasecmp(json_object_get_string(level.value), "debug") == 0;
 }
 
-/* --- ranges ----------------------------------------------------------------------------------- */
+/* --- ranges --------------------------------------------------------------------------------- */
 
 /* The one at the top comes first, then those of the list, as in Whereabouts. */
 static int read_ranges(struct json_at at, struct cni_ipam *ipam, struct cni_error *e)
@@ -103,7 +103,7 @@ static int read_slice(struct json_at at, struct cni_ipam *ipam, struct cni_error
 	return 0;
 }
 
-/* --- the rest --------------------------------------------------------------------------------- */
+/* --- the rest ------------------------------------------------------------------------------- */
 
 static int read_static(struct json_at at, struct cni_ip *ret, struct cni_error *e)
 {

@@ -69,7 +69,7 @@ static void ipam_fails(const char *fields, unsigned code, const char *msg)
 }
 #define FAILS(fields, code, msg) ipam_fails(",\"ipam\":{" fields "}", code, msg)
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------------- */
 
 static void the_smallest_configuration_asks_for_any_address(void **unused)
 {

@@ -90,7 +90,7 @@ int cni_main(const char *program, cni_verb_fn *const verbs[CNI_VERBS])
 	return r;
 }
 
-/* --- stderr ----------------------------------------------------------------------------------- */
+/* --- stderr --------------------------------------------------------------------------------- */
 
 PRINTF_LIKE(2, 0)
 static void line(const struct cni_call *call, const char *fmt, va_list ap)

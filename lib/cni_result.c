@@ -22,7 +22,7 @@ void cni_result_done(struct cni_result *result)
 	*result = (struct cni_result){ 0 };
 }
 
-/* --- parts that all versions have ------------------------------------------------------------- */
+/* --- parts that all versions have ----------------------------------------------------------- */
 
 static void put_texts(struct json_out *out, const char *name, const struct texts *texts)
 {
@@ -92,7 +92,7 @@ static void put_routes(struct json_out *out, const struct cni_result *result, sa
 		json_out_close(out, ']');
 }
 
-/* --- 0.1.0, 0.2.0 ----------------------------------------------------------------------------- */
+/* --- 0.1.0, 0.2.0 --------------------------------------------------------------------------- */
 
 static const struct cni_ip *first_of(const struct cni_result *result, sa_family_t family)
 {
@@ -127,7 +127,7 @@ static int fits_02(const struct cni_result *result, enum cni_version version, st
 			cni_version_name(version), result->n_ips);
 }
 
-/* --- from 0.3.0 on ---------------------------------------------------------------------------- */
+/* --- from 0.3.0 on -------------------------------------------------------------------------- */
 
 static void put_interfaces(struct json_out *out, const struct cni_result *result,
 			   enum cni_version version)

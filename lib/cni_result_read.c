@@ -39,7 +39,7 @@ static int make_room(struct json_at at, size_t size, void *ret, size_t *ret_n, s
 	return 0;
 }
 
-/* --- routes and DNS --------------------------------------------------------------------------- */
+/* --- routes and DNS ------------------------------------------------------------------------- */
 
 static int read_route(struct json_at at, struct cni_route *ret, struct cni_error *e)
 {
@@ -90,7 +90,7 @@ int cni_dns_read(struct json_at at, struct cni_dns *ret, struct cni_error *e)
 	return 0;
 }
 
-/* --- 0.1.0, 0.2.0 ----------------------------------------------------------------------------- */
+/* --- 0.1.0, 0.2.0 --------------------------------------------------------------------------- */
 
 static int append_routes(struct cni_result *result, const struct cni_route *more, size_t n,
 			 struct cni_error *e)
@@ -139,7 +139,7 @@ static int read_02(struct json_at at, struct cni_result *result, struct cni_erro
 	return r < 0 ? r : read_family(cni_member(&at, "ip6"), result, e);
 }
 
-/* --- from 0.3.0 on ---------------------------------------------------------------------------- */
+/* --- from 0.3.0 on -------------------------------------------------------------------------- */
 
 static int read_interface(struct json_at at, struct cni_interface *ret, struct cni_error *e)
 {

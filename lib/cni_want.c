@@ -6,7 +6,7 @@
 
 #define ANNOTATIONS "io.kubernetes.cri.pod-annotations"
 
-/* --- lists in a text: "a, b" or ["a","b"] ----------------------------------------------------- */
+/* --- lists in a text: "a, b" or ["a","b"] --------------------------------------------------- */
 
 static const char blanks[] = " \t\r\n";
 
@@ -105,7 +105,7 @@ static int each_value(struct json_at at, item_fn *item, struct cni_want *want, s
 	return r;
 }
 
-/* --- annotations ------------------------------------------------------------------------------ */
+/* --- annotations ---------------------------------------------------------------------------- */
 
 /* Kubernetes tells annotations apart by case, unlike the fields around them. */
 static int each_in_annotation(const struct json_at *runtime, const char *name, item_fn *item,
@@ -128,7 +128,7 @@ static int each_in_annotation(const struct json_at *runtime, const char *name, i
 	return want->n_pools + want->n_addresses > before;
 }
 
-/* --- pools ------------------------------------------------------------------------------------ */
+/* --- pools ---------------------------------------------------------------------------------- */
 
 static int read_pools(const struct json_at *root, struct json_at runtime, struct cni_want *want,
 		      struct cni_error *e)
@@ -146,7 +146,7 @@ static int read_pools(const struct json_at *root, struct json_at runtime, struct
 	return r < 0 ? r : 0;
 }
 
-/* --- addresses -------------------------------------------------------------------------------- */
+/* --- addresses ------------------------------------------------------------------------------ */
 
 /* As each_value, but what is wrong leaves nothing behind. */
 static int from_args(struct json_at at, struct cni_want *want)
@@ -184,7 +184,7 @@ static int read_addresses(struct json_at runtime, struct json_at args, const cha
 	return r < 0 ? r : 0;
 }
 
-/* --- MAC address and DNS ---------------------------------------------------------------------- */
+/* --- MAC address and DNS -------------------------------------------------------------------- */
 
 /* Of one device: neither all zero nor a group's, whose lowest bit of the first byte is set. */
 static bool mac_parse(const char *text, struct mac *ret)

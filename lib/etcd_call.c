@@ -106,44 +106,7 @@ static void deliver_error(struct etcd_call *c, int err, const char *text)
 	deliver(c, &reply);
 }
 
-/* --- headers: is it still the same etcd? --------------------------------------------------------
- */
-
-static void start_new_era(struct etcd *e, const struct etcd_header *h)
-{
-	e->era++;
-	e->cluster_id = h->cluster_id;
-	e->revision = h->revision;
-	etcd_stream_restart(e);
-}
-
-void etcd_check_header(struct etcd *e, const struct etcd_header *h, int64_t floor, unsigned era)
-{
-	if (!h->cluster_id || era != e->era)
-		return;
-	if (e->cluster_id && h->cluster_id != e->cluster_id) {
-		uint64_t before = e->cluster_id;
-
-		start_new_era(e, h);
-		store_notify(&e->base, STORE_CLUSTER_CHANGED,
-			     "another etcd cluster answers: id %016llx, before %016llx",
-			     (unsigned long long)h->cluster_id, (unsigned long long)before);
-		return;
-	}
-	e->cluster_id = h->cluster_id;
-	if (h->revision && h->revision < floor) {
-		start_new_era(e, h);
-		store_notify(&e->base, STORE_REVISION_WENT_BACK,
-			     "etcd went back from revision %lld to %lld: restored from a backup?",
-			     (long long)floor, (long long)h->revision);
-		return;
-	}
-	if (h->revision > e->revision)
-		e->revision = h->revision;
-}
-
-/* --- failure: another endpoint, another login, or the end ----------------------------------------
- */
+/* --- failure: another endpoint, another login, or the end ----------------------------------- */
 
 static int on_retry(sd_event_source *source, uint64_t usec, void *arg)
 {
@@ -253,8 +216,7 @@ static void attempt_failed(struct etcd_call *c, const struct etcd_error *error)
 		give_up(c, error);
 }
 
-/* --- login: one per endpoint at a time; whoever needs it waits -----------------------------------
- */
+/* --- login: one per endpoint at a time; whoever needs it waits ------------------------------ */
 
 static int decode_token(struct json_object *reply, struct etcd_reply *ret, struct err *err)
 {
@@ -344,8 +306,7 @@ static int start_login(struct etcd *e, size_t endpoint)
 	return r;
 }
 
-/* --- success
- * -------------------------------------------------------------------------------------- */
+/* --- success -------------------------------------------------------------------------------- */
 
 /* The page ends after its last key: the next one starts at that key with a NUL appended. */
 static int next_page(struct etcd_call *c, const struct etcd_kvs *kvs)
@@ -417,33 +378,7 @@ static void succeeded(struct etcd_call *c, struct json_object *json, struct etcd
 		deliver(c, &reply);
 }
 
-/* --- one attempt
- * ---------------------------------------------------------------------------------- */
-
-static int keep_first(struct json_object *object, void *arg)
-{
-	struct json_object **first = arg;
-
-	if (*first)
-		return -EBADMSG;
-	*first = json_object_get(object);
-	return 0;
-}
-
-static int parse(const char *body, size_t len, struct json_object **ret, struct err *err)
-{
-	AUTO(json_stream_free) struct json_stream *stream = NULL;
-	AUTO(json_put) struct json_object *object = NULL;
-	int r = json_stream_new(MAX_REPLY, keep_first, &object, &stream);
-
-	r = r ?: json_stream_feed(stream, body, len, err);
-	r = r ?: json_stream_end(stream, err);
-	if (r == 0 && !object)
-		r = err_set(err, -EBADMSG, "an empty reply");
-	if (r == 0)
-		*ret = TAKE(object);
-	return r;
-}
+/* --- one attempt ---------------------------------------------------------------------------- */
 
 static bool is_error(struct json_object *object)
 {
@@ -513,7 +448,7 @@ static void on_http(const struct http_reply *http, void *arg)
 		attempt_failed(c, &error);
 		return;
 	}
-	r = parse(http->body, http->len, &json, &err);
+	r = json_stream_single(MAX_REPLY, http->body, http->len, &json, &err);
 	if (r == 0 && is_error(json)) {
 		struct etcd_error error = etcd_classify(http->status, http->body, http->len);
 
@@ -615,8 +550,7 @@ static int attempt(struct etcd_call *c)
 	return r;
 }
 
-/* --- interface
- * ------------------------------------------------------------------------------------ */
+/* --- interface ------------------------------------------------------------------------------ */
 
 static int start(struct etcd_call *c, uint32_t timeout_ms, struct store_call **ret_call)
 {

@@ -87,6 +87,7 @@ int etcd_lease(struct store *s, enum store_lease_verb verb, int64_t id, int64_t 
 int etcd_probe(struct etcd *e, size_t endpoint, const char *key, uint32_t timeout_ms,
 	       store_reply_fn *fn, void *arg, struct store_call **ret_call);
 void etcd_calls_done(struct etcd *e);
+/* etcd_era.c */
 /*
  * Compares what a reply's header says with what was seen before. floor and
  * era: e->revision and e->era when the request was sent; floor 0: the reply may be of

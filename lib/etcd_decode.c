@@ -7,8 +7,7 @@
 #include "lib/base64.h"
 #include "lib/json.h"
 
-/* --- fields: absent means zero, another type is an error -----------------------------------------
- */
+/* --- fields: absent means zero, another type is an error ------------------------------------ */
 
 static int checked(int r, struct err *err)
 {
@@ -95,8 +94,7 @@ static int get_header(struct json_object *reply, struct etcd_header *ret, struct
 	return r ?: get_number(h, "revision", &ret->revision, err);
 }
 
-/* --- keys and values -----------------------------------------------------------------------------
- */
+/* --- keys and values ------------------------------------------------------------------------ */
 
 void etcd_kvs_done(struct etcd_kvs *kvs)
 {
@@ -204,8 +202,7 @@ static int items_of(struct json_object *list, struct json_object ***ret, size_t 
 	return 0;
 }
 
-/* --- replies
- * -------------------------------------------------------------------------------------- */
+/* --- replies -------------------------------------------------------------------------------- */
 
 void etcd_reply_done(struct etcd_reply *r)
 {
@@ -350,8 +347,7 @@ int etcd_decode_login(struct json_object *reply, const char **ret_token, struct 
 	return 0;
 }
 
-/* --- watch
- * ---------------------------------------------------------------------------------------- */
+/* --- watch ---------------------------------------------------------------------------------- */
 
 void etcd_watch_message_done(struct etcd_watch_message *m)
 {

@@ -28,8 +28,7 @@ static struct json_object *json(const char *text)
 	return o;
 }
 
-/* --- everything as text ------------------------------------------------------------------------
- */
+/* --- everything as text --------------------------------------------------------------------- */
 
 struct text {
 	char v[2048];
@@ -129,8 +128,7 @@ static void expect_refusal(decode_fn *decode, const char *reply, const char *wan
 
 #define IDS "cluster 14841639068965178418 member 10276657743932975437 revision 5"
 
-/* --- ranges ------------------------------------------------------------------------------------
- */
+/* --- ranges --------------------------------------------------------------------------------- */
 
 static void a_range_of_3_4_is_understood(void **unused)
 {
@@ -265,8 +263,7 @@ static void minus_one_is_for_watch_ids_alone(void **unused)
 	expect_refusal(etcd_decode_range, "{\"count\":-1}", "\"count\"");
 }
 
-/* --- transactions ------------------------------------------------------------------------------
- */
+/* --- transactions --------------------------------------------------------------------------- */
 
 static void every_operation_of_a_transaction_has_its_reply(void **unused)
 {
@@ -314,8 +311,7 @@ static void a_transaction_that_is_not_understood_is_refused(void **unused)
 		       "\"deleted\"");
 }
 
-/* --- leases, logins ----------------------------------------------------------------------------
- */
+/* --- leases, logins ------------------------------------------------------------------------- */
 
 static void lease_replies_are_understood(void **unused)
 {
@@ -361,8 +357,7 @@ static void a_token_must_be_fit_for_a_header_line(void **unused)
 	}
 }
 
-/* --- watches -----------------------------------------------------------------------------------
- */
+/* --- watches -------------------------------------------------------------------------------- */
 
 static void expect_watch(const char *message, const char *want)
 {

@@ -116,23 +116,12 @@ static struct etcd_error by_status(long status, const char *body, size_t len)
 	return e;
 }
 
-static int keep(struct json_object *object, void *arg)
-{
-	struct json_object **first = arg;
-
-	if (!*first)
-		*first = json_object_get(object);
-	return 0;
-}
-
 struct etcd_error etcd_classify(long http_status, const char *body, size_t len)
 {
-	AUTO(json_stream_free) struct json_stream *stream = NULL;
 	AUTO(json_put) struct json_object *o = NULL;
 	struct json_object *inner;
 
-	if (json_stream_new(64 * 1024, keep, &o, &stream) < 0 ||
-	    json_stream_feed(stream, body, len, NULL) < 0 || !o)
+	if (json_stream_single(64 * 1024, body, len, &o, NULL) < 0)
 		return by_status(http_status, body, len);
 
 	/* Streams and their like wrap the error once more. */

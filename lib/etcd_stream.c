@@ -18,8 +18,7 @@
 /* A stream that lived so long was a good one: its end is the first failure. */
 #define PROVEN_USEC 5000000ULL
 
-/* --- the stream
- * ----------------------------------------------------------------------------------- */
+/* --- the stream ----------------------------------------------------------------------------- */
 
 void etcd_stream_close(struct etcd *e)
 {
@@ -226,8 +225,7 @@ static int on_not_created(sd_event_source *source, uint64_t usec, void *arg)
 	return 0;
 }
 
-/* --- silence: alive or dead?
- * ---------------------------------------------------------------------- */
+/* --- silence: alive or dead? ---------------------------------------------------------------- */
 
 static void probe_now(struct etcd *e);
 
@@ -293,8 +291,7 @@ void etcd_stream_suspect(struct etcd *e, size_t endpoint)
 		probe_now(e);
 }
 
-/* --- what is to be done?
- * -------------------------------------------------------------------------- */
+/* --- what is to be done? -------------------------------------------------------------------- */
 
 static void on_login_probed(const struct store_reply *reply, void *arg)
 {

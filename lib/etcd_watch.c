@@ -54,8 +54,7 @@ void etcd_tell_trouble(struct etcd *e, const char *text)
 	store_notify(&e->base, STORE_TROUBLE, "%s", text);
 }
 
-/* --- telling the caller
- * --------------------------------------------------------------------------- */
+/* --- telling the caller --------------------------------------------------------------------- */
 
 void etcd_tell_put(struct etcd_watch *w, const struct store_kv *kv)
 {
@@ -102,8 +101,7 @@ void etcd_callbacks_end(struct etcd *e)
 	}
 }
 
-/* --- listing
- * -------------------------------------------------------------------------------------- */
+/* --- listing -------------------------------------------------------------------------------- */
 
 void etcd_watch_want_list(struct etcd_watch *w)
 {
@@ -208,8 +206,7 @@ static void start_list(struct etcd_watch *w)
 		list_failed(w, r, "could not ask");
 }
 
-/* --- insurance: does a range still hold what we were told?
- * ---------------------------------------- */
+/* --- insurance: does a range still hold what we were told? ---------------------------------- */
 
 static bool as_told(const struct etcd_watch *w, const struct store_op_reply *found)
 {
@@ -277,8 +274,7 @@ static int on_recheck_time(sd_event_source *source, uint64_t usec, void *arg)
 	return 0;
 }
 
-/* --- what is to be done?
- * -------------------------------------------------------------------------- */
+/* --- what is to be done? -------------------------------------------------------------------- */
 
 static struct etcd_watch *next_to_list(struct etcd *e, bool *ret_busy)
 {
@@ -312,8 +308,7 @@ static int on_work(sd_event_source *source, void *arg)
 	return 0;
 }
 
-/* --- interface
- * ------------------------------------------------------------------------------------ */
+/* --- interface ------------------------------------------------------------------------------ */
 
 void etcd_stream_restart(struct etcd *e)
 {

@@ -16,8 +16,7 @@
 #include "lib/err.h"
 #include "lib/store.h"
 
-/* --- requests; the text is the caller's, NULL without memory
- * -------------------------------------- */
+/* --- requests; the text is the caller's, NULL without memory -------------------------------- */
 
 struct etcd_range {
 	const char *key; /* bytes: the next page starts after a key that may hold anything */
@@ -35,8 +34,7 @@ char *etcd_encode_login(const char *user, const char *password);
 char *etcd_encode_watch(int64_t watch_id, const char *key, const char *range_end,
 			int64_t start_revision);
 
-/* --- replies
- * -------------------------------------------------------------------------------------- */
+/* --- replies -------------------------------------------------------------------------------- */
 
 struct etcd_header {
 	uint64_t cluster_id, member_id;
@@ -86,8 +84,7 @@ void etcd_watch_message_done(struct etcd_watch_message *m);
 /* -EPROTO with etcd's words if the message is an error that ends the stream. */
 int etcd_decode_watch(struct json_object *message, struct etcd_watch_message *ret, struct err *err);
 
-/* --- errors
- * --------------------------------------------------------------------------------------- */
+/* --- errors --------------------------------------------------------------------------------- */
 
 struct etcd_error {
 	int err;          /* as listed in store.h */

@@ -18,7 +18,7 @@ static int fits_family(const struct field *f, struct json_at in, const struct ad
 	return 0;
 }
 
-/* --- address ---------------------------------------------------------------------------------- */
+/* --- address -------------------------------------------------------------------------------- */
 
 static int address_field_read(const struct field *f, struct json_at in, void *at)
 {
@@ -59,7 +59,7 @@ const struct field_type field_address = {
 	.equal = address_field_equal,
 };
 
-/* --- prefix, host prefix, range --------------------------------------------------------------- */
+/* --- prefix, host prefix, range ------------------------------------------------------------- */
 
 static int keep_prefix(const struct field *f, struct json_at in, int r, const struct prefix *p,
 		       void *at)
@@ -157,7 +157,7 @@ const struct field_type field_range = {
 	.equal = prefix_field_equal,
 };
 
-/* --- MAC address ------------------------------------------------------------------------------ */
+/* --- MAC address ---------------------------------------------------------------------------- */
 
 static int hex_digit(char c)
 {
@@ -222,7 +222,7 @@ const struct field_type field_mac = {
 	.equal = mac_equal,
 };
 
-/* --- labels ----------------------------------------------------------------------------------- */
+/* --- labels --------------------------------------------------------------------------------- */
 
 static void labels_done(const struct field *f, void *at)
 {

@@ -11,7 +11,7 @@ static int text_value(const char *text, struct json_object **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* --- text ------------------------------------------------------------------------------------- */
+/* --- text ----------------------------------------------------------------------------------- */
 
 static int text_replace(void *at, const char *text)
 {
@@ -78,7 +78,7 @@ const struct field_type field_text = {
 	.done = text_done,
 };
 
-/* --- number, flag, choice --------------------------------------------------------------------- */
+/* --- number, flag, choice ------------------------------------------------------------------- */
 
 static int number_init(const struct field *f, void *at)
 {
@@ -196,7 +196,7 @@ const struct field_type field_choice = {
 	.equal = number_equal,
 };
 
-/* --- time ------------------------------------------------------------------------------------- */
+/* --- time ----------------------------------------------------------------------------------- */
 
 static int time_read(const struct field *f, struct json_at in, void *at)
 {
@@ -225,7 +225,7 @@ const struct field_type field_time = {
 	.equal = time_equal,
 };
 
-/* --- selector --------------------------------------------------------------------------------- */
+/* --- selector ------------------------------------------------------------------------------- */
 
 static int selector_init(const struct field *f, void *at)
 {

@@ -94,7 +94,7 @@ void fields_done(const struct field *table, size_t n, void *record)
 			f->type->done(f, inside(record, f->at));
 }
 
-/* --- object: a struct inside the struct ------------------------------------------------------- */
+/* --- object: a struct inside the struct ----------------------------------------------------- */
 
 static int object_init(const struct field *f, void *at)
 {
@@ -141,7 +141,7 @@ const struct field_type field_object = {
 	.done = object_done,
 };
 
-/* --- list: elements of one kind, in a struct of v and n --------------------------------------- */
+/* --- list: elements of one kind, in a struct of v and n ------------------------------------- */
 
 struct any_list {
 	char *v;

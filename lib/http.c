@@ -43,8 +43,7 @@ struct http {
 	char *cacert, *cert, *key;
 };
 
-/* --- readiness: libcurl's callbacks only note what happened -------------------------------------
- */
+/* --- readiness: libcurl's callbacks only note what happened --------------------------------- */
 
 static void make_ready(struct http_call *c)
 {
@@ -118,8 +117,7 @@ static int on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 	return CURL_SOCKOPT_OK;
 }
 
-/* --- one request ---------------------------------------------------------------------------------
- */
+/* --- one request ---------------------------------------------------------------------------- */
 
 static int to_errno(const struct http_call *c)
 {
@@ -250,8 +248,7 @@ static void work_off(struct http *h)
 	}
 }
 
-/* --- the loop ------------------------------------------------------------------------------------
- */
+/* --- the loop ------------------------------------------------------------------------------- */
 
 static int on_io(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
@@ -319,8 +316,7 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *a
 	return 0;
 }
 
-/* --- interface -----------------------------------------------------------------------------------
- */
+/* --- interface ------------------------------------------------------------------------------ */
 
 static int copy_path(const char *path, char **ret)
 {

@@ -31,8 +31,7 @@ void http_reply_done(struct http_reply_parser *p)
 	p->body = NULL;
 }
 
-/* --- the head ------------------------------------------------------------------------------------
- */
+/* --- the head ------------------------------------------------------------------------------- */
 
 static bool is_digit(char c)
 {
@@ -145,8 +144,7 @@ static int read_head(struct http_reply_parser *p, struct err *err)
 	return 0;
 }
 
-/* --- the pieces ----------------------------------------------------------------------------------
- */
+/* --- the pieces ----------------------------------------------------------------------------- */
 
 /* How many bytes of data belong to the head, which may end within them. */
 static size_t take_head(struct http_reply_parser *p, const char *data, size_t n, bool *ret_whole)

@@ -62,7 +62,7 @@ int json_print(struct json_object *object, char **ret)
 	return 0;
 }
 
-/* --- places ----------------------------------------------------------------------------------- */
+/* --- places --------------------------------------------------------------------------------- */
 
 struct json_at json_root(struct json_object *object, struct err *err)
 {

@@ -193,7 +193,7 @@ int json_read_texts(struct json_at at, size_t max, const char ***ret, size_t *re
 	return 1;
 }
 
-/* --- numbers of 64 bits ----------------------------------------------------------------------- */
+/* --- numbers of 64 bits --------------------------------------------------------------------- */
 
 /* One or more digits, no leading zero: the only way to write the number. */
 static bool plain_digits(const char *text)

@@ -184,3 +184,29 @@ int json_stream_end(struct json_stream *s, struct err *err)
 				    s->in_object));
 	return 0;
 }
+
+static int keep_only(struct json_object *object, void *arg)
+{
+	struct json_object **only = arg;
+
+	if (*only)
+		return -EBADMSG;
+	*only = json_object_get(object);
+	return 0;
+}
+
+int json_stream_single(size_t max_object, const char *data, size_t n, struct json_object **ret,
+		       struct err *err)
+{
+	AUTO(json_stream_free) struct json_stream *stream = NULL;
+	AUTO(json_put) struct json_object *object = NULL;
+	int r = json_stream_new(max_object, keep_only, &object, &stream);
+
+	r = r ?: json_stream_feed(stream, data, n, err);
+	r = r ?: json_stream_end(stream, err);
+	if (r == 0 && !object)
+		r = err_set(err, -EBADMSG, "an empty reply");
+	if (r == 0)
+		*ret = TAKE(object);
+	return r;
+}

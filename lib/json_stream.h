@@ -30,5 +30,9 @@ AUTO_DEFINE(struct json_stream *, json_stream_free)
  */
 int json_stream_feed(struct json_stream *s, const char *data, size_t n, struct err *err);
 
+/* The one object that data consists of; release it with json_object_put(). Errors as above. */
+int json_stream_single(size_t max_object, const char *data, size_t n, struct json_object **ret,
+		       struct err *err);
+
 /* 0 if the stream may end here, -EBADMSG if it was cut within an object. */
 int json_stream_end(struct json_stream *s, struct err *err);

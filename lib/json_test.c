@@ -65,7 +65,7 @@ static void blanks_around_the_object_are_fine_and_no_nul_is_needed(void **unused
 	json_object_put(object);
 }
 
-/* --- readers: each case opens {"f": VALUE} ---------------------------------------------------- */
+/* --- readers: each case opens {"f": VALUE} -------------------------------------------------- */
 
 static struct err why;
 

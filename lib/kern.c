@@ -119,7 +119,7 @@ int kern_fd(const struct kern *k)
 	return k->fd;
 }
 
-/* --- sending and receiving ------------------------------------------------------------------- */
+/* --- sending and receiving ------------------------------------------------------------------ */
 
 int kern_out_append(struct kern *k, struct nl_msg *msg, unsigned flags, uint32_t *ret_seq)
 {
@@ -171,7 +171,7 @@ static ssize_t receive(struct kern *k)
 	return m.msg_flags & MSG_TRUNC ? -EMSGSIZE : n;
 }
 
-/* --- requests and dumps ---------------------------------------------------------------------- */
+/* --- requests and dumps --------------------------------------------------------------------- */
 
 struct exchange {
 	uint32_t seq;
@@ -267,7 +267,7 @@ int kern_dump(struct kern *k, struct nl_msg *msg, kern_restart_fn *restart, kern
 		       DUMP_RESTARTS + 1);
 }
 
-/* --- events ---------------------------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------------------------- */
 
 static int join(struct nl_sock *sk, const unsigned *groups)
 {

@@ -36,7 +36,7 @@ static bool have_namespace;
 		}                                                                                  \
 	} while (0)
 
-/* --- messages -------------------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------------------- */
 
 static struct nl_msg *message(int type, unsigned flags, const void *body, size_t length)
 {
@@ -168,7 +168,7 @@ static void assert_each_once(const struct census *c, size_t n)
 		assert_int_equal(c->seen[i], 1);
 }
 
-/* --- requests -------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------------- */
 
 static void a_protocol_the_kernel_lacks_is_named_by_errno(void **unused)
 {
@@ -235,7 +235,7 @@ static void a_question_is_answered_before_its_ack(void **unused)
 	assert_int_equal(send_and_free(k, new_route(12, NET)), 0);
 }
 
-/* --- batches --------------------------------------------------------------------------------- */
+/* --- batches -------------------------------------------------------------------------------- */
 
 static void a_strangers_route_is_the_only_one_refused(void **unused)
 {
@@ -366,7 +366,7 @@ static void an_oversized_message_is_refused_alone(void **unused)
 		nlmsg_free(ops[i].msg);
 }
 
-/* --- dumps ----------------------------------------------------------------------------------- */
+/* --- dumps ---------------------------------------------------------------------------------- */
 
 #define ADDRESSES 2000 /* several datagrams of them, else nothing could come in between */
 
@@ -532,7 +532,7 @@ static void routes_that_stay_come_once_while_others_come_and_go(void **unused)
 	assert_true(ch.rounds > 1);
 }
 
-/* --- events ---------------------------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------------------------- */
 
 struct happened {
 	unsigned links, routes, others;
@@ -641,7 +641,7 @@ static void the_default_buffer_holds_thousands_of_events(void **unused)
 		skip();
 }
 
-/* --- namespace ------------------------------------------------------------------------------- */
+/* --- namespace ------------------------------------------------------------------------------ */
 
 static int enter_namespace(void **unused)
 {

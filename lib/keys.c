@@ -68,7 +68,7 @@ static const char *family_word(sa_family_t family)
 	return family == AF_INET ? "ipv4" : family == AF_INET6 ? "ipv6" : NULL;
 }
 
-/* --- parser ----------------------------------------------------------------------------------- */
+/* --- parser --------------------------------------------------------------------------------- */
 
 static int take_name(const char *text, name_check_fn *check, char *ret, size_t room)
 {
@@ -154,7 +154,7 @@ int key_parse_full(const char *prefix, const char *text, struct key *ret)
 	return key_parse(text + n, ret);
 }
 
-/* --- builders --------------------------------------------------------------------------------- */
+/* --- builders ------------------------------------------------------------------------------- */
 
 static const char *checked(const char *name, name_check_fn *check)
 {

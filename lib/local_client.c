@@ -61,8 +61,7 @@ static int wait_for(const struct call *c, short events)
 	}
 }
 
-/* --- connecting ----------------------------------------------------------------------------------
- */
+/* --- connecting ----------------------------------------------------------------------------- */
 
 /*
  * The backlog is full, and poll() cannot wait for room in it; a blocking connect() with a send
@@ -111,8 +110,7 @@ static int connect_to(const struct call *c, const char *path)
 	}
 }
 
-/* --- asking --------------------------------------------------------------------------------------
- */
+/* --- asking --------------------------------------------------------------------------------- */
 
 /* One word of a request line: nothing that could end it or begin another one. */
 static bool is_word(const char *text)

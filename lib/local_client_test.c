@@ -53,8 +53,7 @@ static int teardown(void **unused)
 	return rmdir(dir);
 }
 
-/* --- what the other side does --------------------------------------------------------------------
- */
+/* --- what the other side does --------------------------------------------------------------- */
 
 typedef void serve_fn(int fd, const char *text);
 
@@ -162,8 +161,7 @@ static void play(serve_fn *serve, const char *text)
 	}
 }
 
-/* --- what comes of it ----------------------------------------------------------------------------
- */
+/* --- what comes of it ----------------------------------------------------------------------- */
 
 /* "200 {...}", or "ENOTCONN: sentence". */
 static const char *call_with(const char *body, unsigned deadline_ms)

@@ -26,7 +26,7 @@ static log_sink_fn *current_sink = log_to_stderr;
 static char **secrets;
 static size_t n_secrets;
 
-/* --- settings -------------------------------------------------------------------------------- */
+/* --- settings ------------------------------------------------------------------------------- */
 
 const char *log_level_name(enum log_level level)
 {
@@ -58,7 +58,7 @@ void log_set_sink(log_sink_fn *sink)
 	current_sink = sink;
 }
 
-/* --- secrets --------------------------------------------------------------------------------- */
+/* --- secrets -------------------------------------------------------------------------------- */
 
 int log_hide(const char *secret)
 {
@@ -133,7 +133,7 @@ static void hide_secrets(char *text)
 	*to = '\0';
 }
 
-/* --- one clean line -------------------------------------------------------------------------- */
+/* --- one clean line ------------------------------------------------------------------------- */
 
 /* Length of the UTF-8 character at p, 0 if it is none: overlong, surrogate, beyond Unicode, torn.
  */
@@ -191,7 +191,7 @@ static void cut(char *text)
 	memcpy(text + at, "...", sizeof("..."));
 }
 
-/* --- lines ----------------------------------------------------------------------------------- */
+/* --- lines ---------------------------------------------------------------------------------- */
 
 static void hand_to_sink(enum log_level level, const char *part, char *text, unsigned more)
 {
@@ -271,7 +271,7 @@ void log_limited(struct log_limit *limit, enum log_level level, const char *part
 	va_end(ap);
 }
 
-/* --- sinks ----------------------------------------------------------------------------------- */
+/* --- sinks ---------------------------------------------------------------------------------- */
 
 static void print_time(char *ret, size_t size)
 {

@@ -14,7 +14,7 @@
 
 #include "lib/log.h"
 
-/* --- a sink that remembers ------------------------------------------------------------------- */
+/* --- a sink that remembers ------------------------------------------------------------------ */
 
 static struct {
 	unsigned count;
@@ -76,7 +76,7 @@ static struct capture capture(log_sink_fn *sink, const char *message)
 	return c;
 }
 
-/* --- levels ---------------------------------------------------------------------------------- */
+/* --- levels --------------------------------------------------------------------------------- */
 
 static void every_level_has_a_name_that_leads_back(void **unused)
 {
@@ -127,7 +127,7 @@ static void errno_survives_a_line(void **unused)
 	assert_string_equal(last.text, "No such file or directory");
 }
 
-/* --- one clean line -------------------------------------------------------------------------- */
+/* --- one clean line ------------------------------------------------------------------------- */
 
 static void a_message_is_one_line_without_control_bytes(void **unused)
 {
@@ -188,7 +188,7 @@ static void a_long_message_is_cut_between_characters(void **unused)
 	assert_int_equal(strlen(last.text), LOG_TEXT_MAX - 1);
 }
 
-/* --- secrets --------------------------------------------------------------------------------- */
+/* --- secrets -------------------------------------------------------------------------------- */
 
 static void a_hidden_text_never_appears(void **unused)
 {
@@ -256,7 +256,7 @@ static void a_secret_that_escaping_would_change_is_hidden(void **unused)
 	assert_null(strstr(c.text, "top"));
 }
 
-/* --- limit ----------------------------------------------------------------------------------- */
+/* --- limit ---------------------------------------------------------------------------------- */
 
 static void a_limit_lets_one_through_per_interval_and_counts_the_rest(void **unused)
 {
@@ -294,7 +294,7 @@ static void a_limited_line_says_how_many_were_left_out(void **unused)
 	assert_string_equal(last.text + LOG_TEXT_MAX - 4, "x... (17 more like this)");
 }
 
-/* --- sinks ----------------------------------------------------------------------------------- */
+/* --- sinks ---------------------------------------------------------------------------------- */
 
 static void a_plain_line_has_time_level_part_and_text(void **unused)
 {

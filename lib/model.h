@@ -37,7 +37,7 @@
 		noun##_done(record);                                                               \
 	}
 
-/* --- config ----------------------------------------------------------------------------------- */
+/* --- config --------------------------------------------------------------------------------- */
 
 enum protocol { PROTOCOL_BGP, PROTOCOL_OSPF, PROTOCOL_RIP, PROTOCOL_NONE };
 enum announce { ANNOUNCE_LEARN, ANNOUNCE_STATIC };
@@ -92,7 +92,7 @@ struct cluster_config {
 };
 RECORD(cluster_config)
 
-/* --- pool, extent ----------------------------------------------------------------------------- */
+/* --- pool, extent --------------------------------------------------------------------------- */
 
 enum pool_prefix { POOL_PREFIX_HOST, POOL_PREFIX_POOL };
 enum encapsulation { ENCAPSULATION_NONE, ENCAPSULATION_VXLAN, ENCAPSULATION_VXLAN_CROSS_SUBNET };
@@ -159,7 +159,7 @@ int pools_conflict(const struct pool *const *pools, size_t n_pools,
 /* -ESTALE and a sentence when the pool was edited after blocks were cut: its extent rules. */
 int pool_differs_from_extent(const struct pool *pool, const struct extent *extent, struct err *err);
 
-/* --- node, spec, removed ---------------------------------------------------------------------- */
+/* --- node, spec, removed -------------------------------------------------------------------- */
 
 struct node_vtep {
 	struct mac mac;
@@ -198,7 +198,7 @@ struct node_removed {
 };
 RECORD(node_removed)
 
-/* --- block, host block, address --------------------------------------------------------------- */
+/* --- block, host block, address ------------------------------------------------------------- */
 
 struct block {
 	const char *network; /* key */

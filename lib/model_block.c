@@ -3,7 +3,7 @@
 
 #include "lib/record.h"
 
-/* --- block: who owns it ----------------------------------------------------------------------- */
+/* --- block: who owns it --------------------------------------------------------------------- */
 
 static const struct field block_fields[] = {
 	{ FIELD(block, node, "node", text), .required = true, .check = node_name_check },
@@ -28,7 +28,7 @@ static const struct record block_record = {
 
 RECORD_DEFINE(block, block_record)
 
-/* --- host block: the index of its owner ------------------------------------------------------- */
+/* --- host block: the index of its owner ----------------------------------------------------- */
 
 static const struct field host_block_fields[] = {
 	{ FIELD(host_block, pool, "pool", text), .check = name_check },
@@ -52,7 +52,7 @@ static const struct record host_block_record = {
 
 RECORD_DEFINE(host_block, host_block_record)
 
-/* --- address: one that was given out ---------------------------------------------------------- */
+/* --- address: one that was given out -------------------------------------------------------- */
 
 static const struct field address_fields[] = {
 	{ FIELD(address_record, container, "container", text), .check = container_id_check },

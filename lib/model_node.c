@@ -5,7 +5,7 @@
 
 #include "lib/record.h"
 
-/* --- node: what its agent says ---------------------------------------------------------------- */
+/* --- node: what its agent says -------------------------------------------------------------- */
 
 static const struct field vtep_fields[] = {
 	{ FIELD(node_vtep, mac, "mac", mac) },
@@ -65,7 +65,7 @@ static const struct record node_record = {
 
 RECORD_DEFINE(node, node_record)
 
-/* --- spec: what others say about it ----------------------------------------------------------- */
+/* --- spec: what others say about it --------------------------------------------------------- */
 
 static const struct field pod_cidr = { ELEMENT(prefix) };
 
@@ -91,7 +91,7 @@ static const struct record spec_record = {
 
 RECORD_DEFINE(node_spec, spec_record)
 
-/* --- removed ---------------------------------------------------------------------------------- */
+/* --- removed -------------------------------------------------------------------------------- */
 
 static const struct field removed_fields[] = {
 	{ FIELD(node_removed, by, "by", text), .check = word_check },

@@ -71,7 +71,7 @@ static void pool_derive(const void *basis, void *record)
 	pool->announce = b->encapsulation != ENCAPSULATION_VXLAN;
 }
 
-/* --- rules ------------------------------------------------------------------------------------ */
+/* --- rules ---------------------------------------------------------------------------------- */
 
 static int block_size_check(const struct prefix *cidr, uint32_t size, struct err *err)
 {
@@ -188,7 +188,7 @@ static const struct record pool_record = {
 
 RECORD_DEFINE(pool, pool_record)
 
-/* --- extent ----------------------------------------------------------------------------------- */
+/* --- extent --------------------------------------------------------------------------------- */
 
 static const struct field extent_fields[] = {
 	{ FIELD(extent, cidr, "cidr", prefix), .required = true },

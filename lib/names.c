@@ -179,7 +179,7 @@ int path_check(const char *text, struct err *err)
 		      "bytes");
 }
 
-/* --- communities ------------------------------------------------------------------------------ */
+/* --- communities ---------------------------------------------------------------------------- */
 
 /* Reads one decimal part up to max and the mark after it; NULL if it is none. */
 static const char *community_part(const char *p, uint64_t max, bool *ret_last)
@@ -220,7 +220,7 @@ int community_check(const char *text, struct err *err)
 		      "between");
 }
 
-/* --- times ------------------------------------------------------------------------------------ */
+/* --- times ---------------------------------------------------------------------------------- */
 
 static int two_digits(const char *p)
 {

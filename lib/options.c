@@ -9,8 +9,7 @@
 
 const char *const log_format_choices[] = { "text", "json", NULL };
 
-/* --- names -------------------------------------------------------------------------------------
- */
+/* --- names ---------------------------------------------------------------------------------- */
 
 const char *option_variable(const struct option_def *def, char *text)
 {
@@ -52,8 +51,7 @@ const struct option_def *option_find(const struct option_table *table, const cha
 	return NULL;
 }
 
-/* --- values ------------------------------------------------------------------------------------
- */
+/* --- values --------------------------------------------------------------------------------- */
 
 static int read_number(const struct option_def *def, const char *text, uint32_t *ret,
 		       struct err *err)
@@ -134,8 +132,7 @@ void options_done(const struct option_table *table, void *record)
 	memset(record, 0, table->size);
 }
 
-/* --- the four sources, the weakest first -------------------------------------------------------
- */
+/* --- the four sources, the weakest first ---------------------------------------------------- */
 
 static int from_defaults(const struct option_table *table, void *record, struct err *err)
 {
@@ -276,8 +273,7 @@ int options_parse(const struct option_table *table, const struct option_sources 
 	return r;
 }
 
-/* --- what two readings differ in ---------------------------------------------------------------
- */
+/* --- what two readings differ in ------------------------------------------------------------ */
 
 static bool same(const struct option_def *def, const void *a, const void *b)
 {

@@ -112,8 +112,7 @@ char *options_version(const struct option_table *table);
 const char *option_variable(const struct option_def *def, char *text); /* ROOST_ETCD_CACERT */
 const char *option_field(const struct option_def *def, char *text);    /* etcdCacert */
 
-/* --- what all programs that reach etcd share ---------------------------------------------------
- */
+/* --- what all programs that reach etcd share ------------------------------------------------ */
 
 /* The prefix of all keys: printable, begins and ends with '/', at most 200 bytes. */
 name_check_fn key_prefix_check;

@@ -67,8 +67,7 @@ static int blank_comments(char *text, size_t len, struct err *err)
 	return 0;
 }
 
-/* --- fields ------------------------------------------------------------------------------------
- */
+/* --- fields --------------------------------------------------------------------------------- */
 
 static int unknown_field(const struct option_table *table, const char *name, struct err *err)
 {

@@ -5,8 +5,7 @@
 
 #include "lib/options_parts.h"
 
-/* --- the nearest name --------------------------------------------------------------------------
- */
+/* --- the nearest name ----------------------------------------------------------------------- */
 
 #define NEAR_MAX 24 /* longer names are not compared */
 
@@ -70,8 +69,7 @@ const char *option_nearest(const struct option_table *table, const char *name, b
 	return text[0] ? text : NULL;
 }
 
-/* --- help --------------------------------------------------------------------------------------
- */
+/* --- help ----------------------------------------------------------------------------------- */
 
 static void print_option(FILE *out, const struct option_def *def)
 {
@@ -142,8 +140,7 @@ char *options_version(const struct option_table *table)
 	return asprintf(&text, "%s %s\n", table->program, ROOST_VERSION) < 0 ? NULL : text;
 }
 
-/* --- rules that programs share -----------------------------------------------------------------
- */
+/* --- rules that programs share -------------------------------------------------------------- */
 
 int key_prefix_check(const char *text, struct err *err)
 {

@@ -307,8 +307,7 @@ static void halves_of_a_pair_are_refused(void **unused)
 		"--etcd-user and --etcd-password-file go together: --etcd-user is missing");
 }
 
-/* --- the loader --------------------------------------------------------------------------------
- */
+/* --- the loader ----------------------------------------------------------------------------- */
 
 static char folder[] = "/tmp/roost-options-XXXXXX";
 

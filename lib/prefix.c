@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- numbers: all below is arithmetic on these ------------------------------------------------ */
+/* --- numbers: all below is arithmetic on these ---------------------------------------------- */
 
 /* C leaves a shift by the full width undefined; here it pushes everything out. */
 static address_count shift_left(address_count n, unsigned by)
@@ -55,7 +55,7 @@ static address_count network(const struct prefix *p)
 	return to_number(&p->address) & ~low_ones(host_bits(p));
 }
 
-/* --- addresses -------------------------------------------------------------------------------- */
+/* --- addresses ------------------------------------------------------------------------------ */
 
 int address_parse(const char *text, struct address *ret)
 {
@@ -126,7 +126,7 @@ bool address_is_unspecified(const struct address *a)
 	return to_number(a) == 0;
 }
 
-/* --- prefixes: text --------------------------------------------------------------------------- */
+/* --- prefixes: text ------------------------------------------------------------------------- */
 
 /* By hand: strtoul would let blanks, signs and leading zeros pass. */
 static int parse_length(const char *text, unsigned max, uint8_t *ret)
@@ -213,7 +213,7 @@ const char *prefix_print_key(const struct prefix *p, char *text)
 	return print_separated(p, '-', text);
 }
 
-/* --- prefixes: sets of addresses -------------------------------------------------------------- */
+/* --- prefixes: sets of addresses ------------------------------------------------------------ */
 
 int prefix_compare(const struct prefix *a, const struct prefix *b)
 {
@@ -285,7 +285,7 @@ int prefix_index(const struct prefix *p, const struct address *a, address_count 
 	return 0;
 }
 
-/* --- blocks ----------------------------------------------------------------------------------- */
+/* --- blocks --------------------------------------------------------------------------------- */
 
 static bool cut_valid(const struct prefix *pool, uint8_t block_length)
 {

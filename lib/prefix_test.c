@@ -47,7 +47,7 @@ static void expect_prefix(struct prefix p, const char *want)
 	assert_string_equal(prefix_print(&p, text), want);
 }
 
-/* --- text ------------------------------------------------------------------------------------- */
+/* --- text ----------------------------------------------------------------------------------- */
 
 static void addresses_print_as_they_were_typed(void **unused)
 {
@@ -249,7 +249,7 @@ static void equal_ipv4_addresses_are_equal_memory(void **unused)
 	assert_memory_equal(&block.address, &parsed, sizeof(parsed));
 }
 
-/* --- addresses -------------------------------------------------------------------------------- */
+/* --- addresses ------------------------------------------------------------------------------ */
 
 static void addresses_sort_by_family_then_number(void **unused)
 {
@@ -369,7 +369,7 @@ static void special_addresses_are_known_by_their_range(void **unused)
 	}
 }
 
-/* --- prefixes --------------------------------------------------------------------------------- */
+/* --- prefixes ------------------------------------------------------------------------------- */
 
 static void prefixes_sort_by_family_address_and_length(void **unused)
 {
@@ -533,7 +533,7 @@ static void an_address_outside_has_no_place(void **unused)
 	assert_int_equal(prefix_index(&p, &above, &n), -ERANGE);
 }
 
-/* --- blocks ----------------------------------------------------------------------------------- */
+/* --- blocks --------------------------------------------------------------------------------- */
 
 static void expect_count(const char *pool, uint8_t block_length, address_count want)
 {

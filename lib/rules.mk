@@ -17,6 +17,7 @@ SRCS += $(addprefix lib/, \
 	etcd_error.c \
 	etcd_endpoint.c \
 	etcd_call.c \
+	etcd_era.c \
 	etcd_stream.c \
 	etcd_watch.c \
 	store.c \

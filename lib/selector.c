@@ -62,7 +62,7 @@ bool label_value_valid(const char *value)
 	return n <= VALUE_MAX && !value[n];
 }
 
-/* --- tokens ----------------------------------------------------------------------------------- */
+/* --- tokens --------------------------------------------------------------------------------- */
 
 enum token_kind {
 	TOKEN_END,
@@ -191,8 +191,7 @@ static int take(struct parser *p, enum token_kind kind, const char *what)
 	return p->token.kind == kind ? advance(p) : expected(p, &p->token, what);
 }
 
-/* --- grammar: every function starts at p->token and leaves it behind what it took ---------------
- */
+/* --- grammar: every function starts at p->token and leaves it behind what it took ----------- */
 
 static int parse_or(struct parser *p);
 
@@ -409,7 +408,7 @@ void selector_free(struct selector *s)
 	free(s);
 }
 
-/* --- evaluation ------------------------------------------------------------------------------- */
+/* --- evaluation ----------------------------------------------------------------------------- */
 
 static bool is_text(const struct selector *s, const struct step *step, const char *text)
 {

@@ -37,7 +37,7 @@ static bool matches(const char *text)
 	return selector_matches(s, &labels);
 }
 
-/* --- any text --------------------------------------------------------------------------------- */
+/* --- any text ------------------------------------------------------------------------------- */
 
 static void check_refusal(const char *text, int r, const struct err *err)
 {
@@ -73,8 +73,7 @@ static void check_text(const char *text)
 		MUST(selector_matches(s, &labels) != matches(text));
 }
 
-/* --- a selector that knows its answer -----------------------------------------------------------
- */
+/* --- a selector that knows its answer ------------------------------------------------------- */
 
 struct writer {
 	const uint8_t *data;

@@ -53,7 +53,7 @@ static char *repeated(const char *what, size_t n, const char *rest)
 	return text;
 }
 
-/* --- meaning ---------------------------------------------------------------------------------- */
+/* --- meaning -------------------------------------------------------------------------------- */
 
 static void the_empty_selector_means_all(void **unused)
 {
@@ -180,7 +180,7 @@ static void the_example_of_the_manual_works(void **unused)
 	expect(text, LABELS({ "zone", "b" }, { "tier", "web" }), '-');
 }
 
-/* --- notation --------------------------------------------------------------------------------- */
+/* --- notation ------------------------------------------------------------------------------- */
 
 static void both_quotes_mean_the_same(void **unused)
 {
@@ -271,7 +271,7 @@ static void the_character_sets_are_those_of_the_parser(void **unused)
 	assert_false(label_value_valid("a b"));
 }
 
-/* --- limits ----------------------------------------------------------------------------------- */
+/* --- limits --------------------------------------------------------------------------------- */
 
 static void nesting_ends_at_64(void **unused)
 {
@@ -328,7 +328,7 @@ static void length_ends_at_4096(void **unused)
 	expect(chain, LABELS({ "x", "" }), '+');
 }
 
-/* --- errors ----------------------------------------------------------------------------------- */
+/* --- errors --------------------------------------------------------------------------------- */
 
 static void errors_tell_column_expectation_and_finding(void **unused)
 {

@@ -19,8 +19,7 @@
 /* For the last answers; who does not take his at once goes without. */
 #define CLOSING_ROUNDS 16U
 
-/* --- the loop ------------------------------------------------------------------------------------
- */
+/* --- the loop ------------------------------------------------------------------------------- */
 
 /*
  * The timer is only ever moved forward: each request postpones the end of idleness, and asking the
@@ -79,8 +78,7 @@ static int on_again(sd_event_source *source, void *arg)
 	return 0;
 }
 
-/* --- interface -----------------------------------------------------------------------------------
- */
+/* --- interface ------------------------------------------------------------------------------ */
 
 static int add_sources(struct serve *s)
 {

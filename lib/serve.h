@@ -56,7 +56,7 @@ AUTO_DEFINE(struct serve *, serve_free)
  */
 int serve_listen_unix(const char *path, unsigned mode, int *ret);
 
-/* --- what was asked; pointers live as long as the request --- */
+/* --- what was asked; pointers live as long as the request ----------------------------------- */
 
 const char *serve_method(const struct serve_request *request);
 const char *serve_path(const struct serve_request *request);
@@ -67,7 +67,7 @@ const char *serve_body(const struct serve_request *request, size_t *ret_len);
 /* The body as a JSON object; on failure the request has been answered 400 and is gone. */
 int serve_body_json(struct serve_request *request, struct json_object **ret);
 
-/* --- the answer; exactly one per request, after which it must not be touched --- */
+/* --- the answer; exactly one per request, after which it must not be touched ---------------- */
 
 void serve_reply(struct serve_request *request, unsigned status, const char *json);
 /* The object stays the caller's. */
@@ -79,7 +79,7 @@ void serve_reply_text(struct serve_request *request, unsigned status, const char
 void serve_reply_error(struct serve_request *request, unsigned status, int code,
 		       const char *details, const char *fmt, ...) PRINTF_LIKE(5, 6);
 
-/* --- waiting --- */
+/* --- waiting -------------------------------------------------------------------------------- */
 
 enum serve_end {
 	SERVE_LATE,   /* the deadline; may be answered from within the callback, else it gets 503 */

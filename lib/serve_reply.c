@@ -52,8 +52,7 @@ int serve_body_json(struct serve_request *q, struct json_object **ret)
 	return r;
 }
 
-/* --- answers -------------------------------------------------------------------------------------
- */
+/* --- answers -------------------------------------------------------------------------------- */
 
 void serve_reply_text(struct serve_request *q, unsigned status, const char *content_type,
 		      const char *body, size_t len)

@@ -8,8 +8,7 @@
 /* A client that sends so many times max_body in chunks is not heard to the end. */
 #define PATIENCE 16U
 
-/* --- the body ---------------------------------------------------------------------------------
- */
+/* --- the body ------------------------------------------------------------------------------- */
 
 static void request_free(struct serve_request *q)
 {
@@ -69,8 +68,7 @@ static enum MHD_Result collect(struct serve_request *q, const char *data, size_t
 	return MHD_YES;
 }
 
-/* --- routes --------------------------------------------------------------------------------------
- */
+/* --- routes --------------------------------------------------------------------------------- */
 
 static void refuse_method(struct serve_request *q, const char *allowed)
 {
@@ -121,8 +119,7 @@ static void handle(struct serve_request *q)
 		serve_reply_error(q, 500, 5, NULL, "this request was forgotten");
 }
 
-/* --- libmicrohttpd's callbacks -------------------------------------------------------------------
- */
+/* --- libmicrohttpd's callbacks -------------------------------------------------------------- */
 
 static struct serve_request *request_new(struct serve *s, struct MHD_Connection *connection,
 					 const char *url, const char *method)

@@ -7,8 +7,7 @@
 
 #include "lib/local_client.h"
 
-/* --- the handlers under which all tests run ------------------------------------------------------
- */
+/* --- the handlers under which all tests run ------------------------------------------------- */
 
 static void echo(struct serve_request *q, void *arg)
 {
@@ -75,8 +74,7 @@ static int start(void **state)
 	return 0;
 }
 
-/* --- answers -------------------------------------------------------------------------------------
- */
+/* --- answers -------------------------------------------------------------------------------- */
 
 static void handlers_see_what_was_asked(void **unused)
 {
@@ -189,8 +187,7 @@ static void the_plugins_client_understands_it(void **unused)
 	assert_int_equal(status, 0);
 }
 
-/* --- the socket ----------------------------------------------------------------------------------
- */
+/* --- the socket ----------------------------------------------------------------------------- */
 
 static void the_socket_takes_the_place_of_a_stale_one_only(void **unused)
 {

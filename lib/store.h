@@ -49,8 +49,7 @@ struct store_kv {
 	int64_t create_revision, mod_revision, version, lease;
 };
 
-/* --- requests ----------------------------------------------------------------------------------
- */
+/* --- requests ------------------------------------------------------------------------------- */
 
 enum store_op_kind { STORE_GET, STORE_PUT, STORE_DELETE };
 
@@ -155,8 +154,7 @@ int store_lease_revoke(struct store *s, int64_t id, uint32_t timeout_ms, store_r
 /* The callback will not come. What was sent may still be applied. */
 void store_cancel(struct store_call *call);
 
-/* --- settled transactions ----------------------------------------------------------------------
- */
+/* --- settled transactions ------------------------------------------------------------------- */
 
 /*
  * A txn that ends with a certain answer, whatever happens to its reply.
@@ -197,8 +195,7 @@ typedef void store_settled_fn(const struct store_settled *settled, void *arg);
 int store_txn_settled(struct store *s, const struct store_txn *txn, size_t fence, size_t witness,
 		      store_settled_fn *fn, void *arg, struct store_call **ret_call);
 
-/* --- watches -----------------------------------------------------------------------------------
- */
+/* --- watches -------------------------------------------------------------------------------- */
 
 /*
  * A range, listed once and then followed. For each key the caller sees a
@@ -216,8 +213,7 @@ int store_watch(struct store *s, const char *key, const char *range_end,
 		const struct store_watch_handlers *handlers, void *arg, struct store_watch **ret);
 void store_unwatch(struct store_watch *w);
 
-/* --- notices -----------------------------------------------------------------------------------
- */
+/* --- notices -------------------------------------------------------------------------------- */
 
 enum store_notice {
 	STORE_WATCHING,          /* every watch is followed; after trouble: again */
@@ -233,8 +229,7 @@ void store_on_notice(struct store *s, store_notice_fn *fn, void *arg);
 void store_free(struct store *s);
 AUTO_DEFINE(struct store *, store_free)
 
-/* --- small things that users of the store share ------------------------------------------------
- */
+/* --- small things that users of the store share --------------------------------------------- */
 
 /* End of the range of all keys that start so, at least one byte: the last byte plus one. NULL if
  * out of memory. */

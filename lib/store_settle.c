@@ -53,8 +53,7 @@ static void deliver(struct settle *t, const struct store_settled *settled)
 	settle_free(t);
 }
 
-/* --- after the loss
- * ------------------------------------------------------------------------------- */
+/* --- after the loss ------------------------------------------------------------------------- */
 
 static const struct store_kv *found(const struct store_op_reply *op)
 {
@@ -125,8 +124,7 @@ static int raise_fence(struct settle *t)
 	return store_txn(t->store, &txn, STORE_FOREVER, on_fenced, t, &t->inner);
 }
 
-/* --- the txn itself
- * ------------------------------------------------------------------------------- */
+/* --- the txn itself ------------------------------------------------------------------------- */
 
 static void on_reply(const struct store_reply *reply, void *arg)
 {

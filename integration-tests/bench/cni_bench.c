@@ -74,7 +74,7 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* --- one exec --------------------------------------------------------------------------------- */
+/* --- one exec ------------------------------------------------------------------------------- */
 
 static void set_variables(const struct bench *b, struct plugin *p, const char *verb,
 			  const char *container, const char *interface)
@@ -159,7 +159,7 @@ static double call(const struct bench *b, size_t which, const char *verb, const 
 	return run.ms;
 }
 
-/* --- figures ---------------------------------------------------------------------------------- */
+/* --- figures -------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -206,7 +206,7 @@ static void add_pairs(const struct bench *b, const char *what, double *const v[2
 	}
 }
 
-/* --- one at a time ---------------------------------------------------------------------------- */
+/* --- one at a time -------------------------------------------------------------------------- */
 
 /* VERSION: the exec and nothing else. */
 static void bench_exec(const struct bench *b)
@@ -248,7 +248,7 @@ static void bench_one(const struct bench *b)
 	add_pairs(b, "del", dels, b->rounds);
 }
 
-/* --- many at once ----------------------------------------------------------------------------- */
+/* --- many at once --------------------------------------------------------------------------- */
 
 /* Starts them all, then sees to their ends as they come; the time of the whole. */
 static double batch(const struct bench *b, size_t which, const char *verb, size_t round,
@@ -307,7 +307,7 @@ static void bench_many(const struct bench *b)
 	add_pairs(b, "many_each", each, n);
 }
 
-/* --- ten interfaces --------------------------------------------------------------------------- */
+/* --- ten interfaces ------------------------------------------------------------------------- */
 
 /* A pod with ten interfaces against ten pods with one, both ours. */
 static void bench_interfaces(const struct bench *b)
@@ -338,7 +338,7 @@ static void bench_interfaces(const struct bench *b)
 	add_pairs(b, "ten_interfaces", v, n);
 }
 
-/* --- the agent's share ------------------------------------------------------------------------ */
+/* --- the agent's share ---------------------------------------------------------------------- */
 
 static int connect_to(const char *path)
 {

@@ -81,7 +81,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* --- claims ----------------------------------------------------------------------------------- */
+/* --- claims --------------------------------------------------------------------------------- */
 
 static void start_more(struct storm *s);
 static void look_again(struct storm *s);
@@ -153,7 +153,7 @@ static void start_more(struct storm *s)
 	}
 }
 
-/* --- the watch of extents --------------------------------------------------------------------- */
+/* --- the watch of extents ------------------------------------------------------------------- */
 
 static struct network *find_network(const struct storm *s, const char *name)
 {
@@ -214,7 +214,7 @@ static int watch_extents(struct storm *s)
 	return r;
 }
 
-/* --- the cluster ------------------------------------------------------------------------------ */
+/* --- the cluster ---------------------------------------------------------------------------- */
 
 static int node_text(const struct member *m, char **ret)
 {
@@ -307,7 +307,7 @@ static int run(struct storm *s, struct err *err)
 	return r < 0 ? r : 0;
 }
 
-/* --- the report ------------------------------------------------------------------------------- */
+/* --- the report ----------------------------------------------------------------------------- */
 
 static void add_count(struct json_object *o, const char *name, uint64_t value)
 {

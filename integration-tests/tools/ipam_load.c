@@ -91,8 +91,7 @@ static unsigned choose(struct worker *w, unsigned n)
 	return (unsigned)((w->random * 0x2545F4914F6CDD1DU) >> 33) % n;
 }
 
-/* --- what a reply says
- * -------------------------------------------------------------------------------- */
+/* --- what a reply says ---------------------------------------------------------------------- */
 
 static const char *text_of(struct json_object *o, const char *name)
 {
@@ -138,8 +137,7 @@ static void take_reply(struct json_object *reply, bool failed, struct outcome *o
 		take_addresses(list, out);
 }
 
-/* --- by the API
- * --------------------------------------------------------------------------------------- */
+/* --- by the API ----------------------------------------------------------------------------- */
 
 static void request_body(const struct slot *s, bool add, char *body, size_t room)
 {
@@ -176,8 +174,7 @@ static void call_api(const struct slot *s, bool add, struct outcome *out)
 		snprintf(out->text, sizeof(out->text), "%s", err.text);
 }
 
-/* --- by the plugin
- * ------------------------------------------------------------------------------------ */
+/* --- by the plugin -------------------------------------------------------------------------- */
 
 static void plugin_config(const struct slot *s, char *text, size_t room)
 {
@@ -276,8 +273,7 @@ static void call_plugin(const struct slot *s, bool add, struct outcome *out)
 			 said);
 }
 
-/* --- operations
- * --------------------------------------------------------------------------------------- */
+/* --- operations ----------------------------------------------------------------------------- */
 
 static void note(const struct worker *w, const struct slot *s, const char *verb, bool by_plugin,
 		 uint64_t begin, struct outcome *out)
@@ -363,8 +359,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* --- commands
- * ----------------------------------------------------------------------------------------- */
+/* --- commands ------------------------------------------------------------------------------- */
 
 static void start(struct worker *workers, unsigned n)
 {

@@ -48,8 +48,7 @@ struct request {
 	size_t keys;
 };
 
-/* --- output
- * --------------------------------------------------------------------------------------- */
+/* --- output --------------------------------------------------------------------------------- */
 
 static void emit(struct json_object *o)
 {
@@ -200,8 +199,7 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 	emit(o);
 }
 
-/* --- input
- * ---------------------------------------------------------------------------------------- */
+/* --- input ---------------------------------------------------------------------------------- */
 
 static const char *text_of(struct json_object *o, const char *name)
 {
