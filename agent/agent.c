@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include "agent/api.h"
@@ -23,6 +24,8 @@
 #include "lib/serve.h"
 #include "lib/store_etcd.h"
 
+#define SOCKET_NAME "agent.sock"
+
 struct agent {
 	struct settings *settings;
 	int argc;
@@ -36,6 +39,7 @@ struct agent {
 	struct registration *registration;
 	struct report *report;
 	struct serve *serve;
+	sd_event_source *socket_watch;
 	struct identity identity;
 	char asked_name[NODE_NAME_TEXT]; /* by flag or host name; a pin may say otherwise */
 	bool identified, compared;
@@ -383,7 +387,7 @@ static int open_socket(struct agent *a, struct err *err)
 	char path[512];
 	int r;
 
-	snprintf(path, sizeof(path), "%s/agent.sock", a->settings->run_dir);
+	snprintf(path, sizeof(path), "%s/" SOCKET_NAME, a->settings->run_dir);
 	r = serve_listen_unix(path, 0600, &config.fd);
 	if (r == 0) {
 		r = serve_new(a->event, &config, &a->serve);
@@ -391,6 +395,33 @@ static int open_socket(struct agent *a, struct err *err)
 			close(config.fd);
 	}
 	return r < 0 ? err_set(err, r, "%s: %s", path, strerror(-r)) : 0;
+}
+
+/* Somebody has cleaned up /run/roost: without the socket no pod could start. */
+static int on_socket_removed(sd_event_source *source, const struct inotify_event *e, void *arg)
+{
+	struct agent *a = arg;
+	struct err err = { "" };
+
+	(void)source;
+	if (!e->len || strcmp(e->name, SOCKET_NAME) != 0)
+		return 0;
+	log_warning("agent", "%s/" SOCKET_NAME " was removed by somebody and is made again",
+		    a->settings->run_dir);
+	serve_free(TAKE(a->serve));
+	if (open_socket(a, &err) < 0) {
+		log_error("agent", "%s", err.text);
+		return sd_event_exit(a->event, -EIO);
+	}
+	return 0;
+}
+
+static int watch_socket(struct agent *a)
+{
+	int r = sd_event_add_inotify(a->event, &a->socket_watch, a->settings->run_dir,
+				     IN_DELETE | IN_MOVED_FROM, on_socket_removed, a);
+
+	return r < 0 ? r : 0;
 }
 
 static int open_addresses(struct agent *a, struct err *err)
@@ -446,6 +477,7 @@ static int start(struct agent *a, struct err *err)
 	r = r < 0 ? r : open_store(a, err);
 	r = r < 0 ? r : open_addresses(a, err);
 	r = r < 0 ? r : open_socket(a, err);
+	r = r < 0 ? r : watch_socket(a);
 	if (r < 0)
 		return r;
 	/* From here on the socket answers, be it with the reason why there is no address yet. */
@@ -490,6 +522,7 @@ void agent_free(struct agent *a)
 	register_free(a->registration);
 	report_free(a->report);
 	ipam_free(a->ipam);
+	sd_event_source_disable_unref(a->socket_watch);
 	serve_free(a->serve);
 	store_free(a->store);
 	health_free(a->health);

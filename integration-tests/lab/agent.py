@@ -204,7 +204,7 @@ class Agent:
 
     def wait_agreed(self, timeout=10):
         return wait_until(self.agrees, timeout, f"etcd, files and {self} to agree",
-                          errors=AssertionError)
+                          errors=(AssertionError, OSError))
 
 
 def put(etcd, key, **record):
