@@ -313,6 +313,7 @@ int ipam_new(const struct ipam_options *options, struct ipam **ret, struct err *
 	m->start = (struct timer){ .fn = on_start_over, .arg = m };
 	m->heard = (struct timer){ .fn = on_heard_time, .arg = m };
 	m->write = (struct timer){ .fn = on_write, .arg = m };
+	m->again = (struct timer){ .fn = ipam_on_again, .arg = m };
 	m->ripe = (struct timer){ .fn = on_ripe, .arg = m };
 	r = make_parts(m);
 	r = r ?: ipam_start(m, err);
@@ -336,6 +337,7 @@ void ipam_free(struct ipam *m)
 	timer_clear(m->o.timers, &m->ripe);
 	timer_clear(m->o.timers, &m->mend);
 	timer_clear(m->o.timers, &m->write);
+	timer_clear(m->o.timers, &m->again);
 	timer_clear(m->o.timers, &m->leaks);
 	ipam_waiting_done(m);
 	ipam_spool_done(m);

@@ -14,7 +14,9 @@
 
 #define SECOND 1000000000LL
 /* A pool found full is not asked again at once. */
-#define FULL_FOR (10 * SECOND)
+#define FULL_FOR         (10 * SECOND)
+#define RECLAIM_AGAIN_MS 1000
+#define STALE_AGAIN_MS   50
 
 /* --- the table ------------------------------------------------------------------------------ */
 
@@ -228,6 +230,24 @@ void ipam_block_lost(struct ipam *m, struct owned *o, const char *owner, int64_t
 		   show(o, text), o->copy.pool, owner);
 }
 
+/* Not as fast as etcd answers: what was in the way may well stay there. */
+static void later(struct ipam *m, uint64_t ms)
+{
+	if (!m->again.set)
+		timer_set(m->o.timers, &m->again, ms, ms);
+}
+
+void ipam_on_again(void *arg)
+{
+	struct ipam *m = arg;
+
+	for (size_t i = 0; i < m->n_owned; i++) {
+		m->owned[i]->verify = m->owned[i]->verify || m->owned[i]->again;
+		m->owned[i]->again = false;
+	}
+	pass_mark(m->pass);
+}
+
 static void on_reclaimed(const struct claim_result *result, void *arg)
 {
 	struct owned *o = arg;
@@ -247,7 +267,9 @@ static void on_reclaimed(const struct claim_result *result, void *arg)
 		break;
 	default:
 		log_debug("ipam", "block %s: %s", show(o, text), result->text);
-		o->verify = true;
+		o->again = true;
+		later(m, RECLAIM_AGAIN_MS);
+		return;
 	}
 	pass_mark(m->pass);
 }
@@ -483,6 +505,11 @@ static void claimed(struct ipam *m, const struct claiming *c, const struct claim
 		ipam_block_confirmed(m, o, r->revision);
 }
 
+static bool knows_more(const struct ipam *m, const struct claiming *c)
+{
+	return m->watches[INPUT_EXTENTS].seen != c->extents_seen || fence_revision(m) != c->fence;
+}
+
 static void on_claimed(const struct claim_result *r, void *arg)
 {
 	struct claiming *c = arg;
@@ -505,6 +532,12 @@ static void on_claimed(const struct claim_result *r, void *arg)
 		break;
 	case CLAIM_STALE:
 		log_debug("ipam", "claim in pool %s: %s; looking again", c->pool, r->text);
+		/* Until we have heard what has changed, it would meet the same again. */
+		if (!knows_more(m, c)) {
+			free(c);
+			later(m, STALE_AGAIN_MS);
+			return;
+		}
 		break;
 	}
 	if (r->outcome != CLAIM_DONE)
@@ -533,6 +566,8 @@ int ipam_claim(struct ipam *m, const struct block_need *need)
 	c->block = need->block;
 	c->specific = need->specific;
 	c->whole = need->whole;
+	c->extents_seen = claim.extents_seen;
+	c->fence = fence_revision(m);
 	ipam_extent(m, need->network, need->pool, &claim.extent_revision);
 	r = claims_claim(m->claims, &claim, on_claimed, c, &c->call);
 	if (r < 0) {

@@ -54,6 +54,7 @@ struct owned {
 	int64_t revision;  /* MOD revision of the block key; 0: not verified */
 	bool indexed;      /* its index key is there */
 	bool verify;       /* look at the block key */
+	bool again;        /* the same, when the timer says so */
 	bool extent_asked; /* its pool's extent has vanished and is being written again */
 	struct ipam *ipam;
 	struct claims_call *call; /* its release, or a claim of it again */
@@ -68,6 +69,7 @@ struct claiming {
 	char pool[NAME_TEXT], network[NAME_TEXT];
 	struct prefix cidr, block;
 	bool specific, whole;
+	int64_t extents_seen, fence; /* what was known when it was sent */
 };
 
 /* An assign that waits for a block. */
@@ -115,7 +117,7 @@ struct ipam {
 	/* requests */
 	TAILQ_HEAD(waiting_list, waiting) waitings; /* first come, first served */
 	/* house-keeping */
-	struct timer leaks, heard, start, ripe, mend, write;
+	struct timer leaks, heard, start, ripe, mend, write, again;
 	bool start_over;      /* the grace for etcd at the start has passed */
 	bool served;          /* addresses have been given since the start */
 	int64_t heard_before; /* of etcd, by an earlier agent of this boot; 0: never */
@@ -158,6 +160,8 @@ void ipam_block_vanished(struct ipam *m, struct owned *o);
 void ipam_block_lost(struct ipam *m, struct owned *o, const char *owner, int64_t revision);
 /* Nobody can tell whose it is: it serves nothing and keeps what it has. */
 void ipam_block_doubtful(struct ipam *m, struct owned *o);
+/* What was put off: claims that met something which we do not know yet, or cannot change. */
+void ipam_on_again(void *ipam);
 /* 0: under way or started; -EAGAIN: not possible now. */
 int ipam_claim(struct ipam *m, const struct block_need *need);
 bool ipam_claiming(const struct ipam *m, const char *pool, const struct prefix *specific);
