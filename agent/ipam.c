@@ -258,10 +258,7 @@ int ipam_pool_status(struct ipam *m, struct status_pool **ret, size_t *ret_n)
 
 static int64_t claims_fence(void *arg)
 {
-	struct ipam *m = arg;
-	const struct fence *fence = m->o.fence(m->o.arg);
-
-	return fence ? fence->mod_revision : 0;
+	return ipam_fence_revision(arg);
 }
 
 static void claims_fence_moved(int64_t revision, void *arg)

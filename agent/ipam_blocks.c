@@ -121,7 +121,7 @@ static void learn_cidr(struct ipam *m, struct owned *o)
 		o->copy.cidr = extent->cidr;
 }
 
-static int64_t fence_revision(const struct ipam *m)
+int64_t ipam_fence_revision(const struct ipam *m)
 {
 	const struct fence *fence = m->o.fence(m->o.arg);
 
@@ -134,10 +134,21 @@ static void on_index_written(const struct store_reply *reply, void *arg)
 	(void)arg;
 }
 
+/* The whole keys of a block and of its index. */
+static int own_keys(const struct ipam *m, const struct owned *o, char *block, char *index)
+{
+	char relative[KEY_TEXT];
+	int r = key_block(relative, o->copy.network, &o->copy.block);
+
+	r = r ?: key_full(m->o.prefix, relative, block);
+	r = r ?: key_host_block(relative, m->o.node, o->copy.network, &o->copy.block);
+	return r ?: key_full(m->o.prefix, relative, index);
+}
+
 /* A block without its index is invisible to whoever reads the node's keys. */
 static void write_index(struct ipam *m, const struct owned *o)
 {
-	char relative[KEY_TEXT], block[KEY_FULL_TEXT], index[KEY_FULL_TEXT];
+	char block[KEY_FULL_TEXT], index[KEY_FULL_TEXT];
 	struct host_block record = { .pool = o->copy.pool };
 	AUTO(free) char *text = NULL;
 	struct store_compare same = { .key = block,
@@ -147,10 +158,7 @@ static void write_index(struct ipam *m, const struct owned *o)
 	struct store_txn txn = { &same, 1, &put, NULL, 1, 0, true, false };
 
 	clock_utc_text(record.claimed);
-	if (key_block(relative, o->copy.network, &o->copy.block) < 0 ||
-	    key_full(m->o.prefix, relative, block) < 0 ||
-	    key_host_block(relative, m->o.node, o->copy.network, &o->copy.block) < 0 ||
-	    key_full(m->o.prefix, relative, index) < 0 || host_block_encode(&record, &text) < 0)
+	if (own_keys(m, o, block, index) < 0 || host_block_encode(&record, &text) < 0)
 		return;
 	put.value = text;
 	put.value_len = strlen(text);
@@ -185,14 +193,11 @@ void ipam_block_confirmed(struct ipam *m, struct owned *o, int64_t revision)
 /* An index that points at another's block, or at none; compare says what was seen of the block. */
 static void drop_index(struct ipam *m, struct owned *o, struct store_compare seen)
 {
-	char relative[KEY_TEXT], block[KEY_FULL_TEXT], index[KEY_FULL_TEXT];
+	char block[KEY_FULL_TEXT], index[KEY_FULL_TEXT];
 	struct store_op drop = { .kind = STORE_DELETE, .key = index };
 	struct store_txn txn = { &seen, 1, &drop, NULL, 1, 0, true, false };
 
-	if (!o->indexed || key_block(relative, o->copy.network, &o->copy.block) < 0 ||
-	    key_full(m->o.prefix, relative, block) < 0 ||
-	    key_host_block(relative, m->o.node, o->copy.network, &o->copy.block) < 0 ||
-	    key_full(m->o.prefix, relative, index) < 0)
+	if (!o->indexed || own_keys(m, o, block, index) < 0)
 		return;
 	seen.key = block;
 	o->indexed = false;
@@ -423,7 +428,7 @@ void ipam_restore_extents(struct ipam *m)
 
 bool ipam_can_claim(const struct ipam *m, struct err *why)
 {
-	if (!fence_revision(m))
+	if (!ipam_fence_revision(m))
 		err_set(why, 0, "this node is not registered in etcd");
 	else if (!m->connected)
 		err_set(why, 0, "etcd cannot be reached");
@@ -507,7 +512,8 @@ static void claimed(struct ipam *m, const struct claiming *c, const struct claim
 
 static bool knows_more(const struct ipam *m, const struct claiming *c)
 {
-	return m->watches[INPUT_EXTENTS].seen != c->extents_seen || fence_revision(m) != c->fence;
+	return m->watches[INPUT_EXTENTS].seen != c->extents_seen ||
+	       ipam_fence_revision(m) != c->fence;
 }
 
 static void on_claimed(const struct claim_result *r, void *arg)
@@ -567,7 +573,7 @@ int ipam_claim(struct ipam *m, const struct block_need *need)
 	c->specific = need->specific;
 	c->whole = need->whole;
 	c->extents_seen = claim.extents_seen;
-	c->fence = fence_revision(m);
+	c->fence = ipam_fence_revision(m);
 	ipam_extent(m, need->network, need->pool, &claim.extent_revision);
 	r = claims_claim(m->claims, &claim, on_claimed, c, &c->call);
 	if (r < 0) {

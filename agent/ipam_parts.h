@@ -150,6 +150,8 @@ void ipam_verify(struct ipam *m);
 int ipam_wants_keys(struct ipam *m, const struct attachment *a, bool wanted);
 
 /* ipam_blocks.c */
+/* MOD revision of our node record; 0: not registered. */
+int64_t ipam_fence_revision(const struct ipam *m);
 struct owned *ipam_owned_find(const struct ipam *m, const char *network,
 			      const struct prefix *block);
 int ipam_owned_add(struct ipam *m, const struct block_copy *copy, struct owned **ret);

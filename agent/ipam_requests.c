@@ -196,14 +196,20 @@ static void refuse(struct waiting *w, unsigned code, const char *text)
 	waiting_free(w);
 }
 
-/* Written before anybody is told; if it cannot be, nothing has happened. */
+/*
+ * Written before anybody is told; if it cannot be, nothing has happened. What was in use before
+ * this call, known by etcd or a route alone, stays in use.
+ */
 static int keep(struct ipam *m, const struct assign_result *result)
 {
 	struct attachment_key key = attachment_key(result->attachment);
-	int r = result->changed ? local_copy_put_attachment(m->copy, result->attachment) : 0;
+	/* A repeated ADD may find that an earlier one could not write it. */
+	bool write = result->changed || !local_copy_has_attachment(m->copy, &key);
+	int r = write ? local_copy_put_attachment(m->copy, result->attachment) : 0;
 
 	if (r < 0) {
-		allocator_undo(m->allocator, &key, ipam_now());
+		if (!result->existing)
+			allocator_undo(m->allocator, &key, ipam_now());
 		return r;
 	}
 	if (result->changed && ipam_wants_keys(m, result->attachment, true) < 0)

@@ -254,6 +254,27 @@ def test_a_file_system_that_is_full(etcd, agents):
     assert agent.assign("again")
 
 
+def test_an_address_in_use_stays_so_when_its_file_cannot_be_written_again(etcd, agents):
+    """Known by etcd alone, taken over by a repeated ADD that fails: still nobody else's."""
+    pool(etcd, cidr="10.1.0.0/32", blockSize=32)
+    agent = agents().start()
+    address, = agent.assign("a")
+    agent.wait_agreed()
+    agent.kill()
+    file, = (p for p in agent.node.path(f"{RUN}/attachments").iterdir() if p.name[0] != ".")
+    file.unlink()
+    file.mkdir()  # nothing can be renamed over it
+    agent.start()
+    for _ in range(2):  # not at the second time either: nobody is told of what is not written
+        reply = agent.api("POST", "/v1/ipam/assign", {**KEY, "container": "a"})
+        assert (reply.status, reply.body["code"]) == (500, 5)
+        assert agent.held() == {address: "a"}
+    assert agent.refuses("b").code == 100
+    file.rmdir()
+    assert agent.assign("a") == [address]
+    agent.wait_agreed()
+
+
 # --- records in etcd -----------------------------------------------------------------------------
 
 

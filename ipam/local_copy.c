@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 
 #include "ipam/attachment_file.h"
 #include "lib/files.h"
@@ -184,8 +185,11 @@ int local_copy_remove_attachment(struct local_copy *c, const struct attachment_k
 bool local_copy_has_attachment(struct local_copy *c, const struct attachment_key *key)
 {
 	char name[HASH_TEXT];
+	struct stat st;
 
-	return faccessat(c->attachments, attachment_file_name(key, name), F_OK, 0) == 0;
+	return fstatat(c->attachments, attachment_file_name(key, name), &st, AT_SYMLINK_NOFOLLOW) ==
+		       0 &&
+	       S_ISREG(st.st_mode);
 }
 
 /* --- blocks --------------------------------------------------------------------------------- */

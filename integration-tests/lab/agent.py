@@ -203,8 +203,9 @@ class Agent:
         return True
 
     def wait_agreed(self, timeout=10):
+        # A key damaged by a test is no JSON until it is written again.
         return wait_until(self.agrees, timeout, f"etcd, files and {self} to agree",
-                          errors=(AssertionError, OSError))
+                          errors=(AssertionError, OSError, ValueError))
 
 
 def put(etcd, key, **record):
