@@ -13,7 +13,7 @@
 #pragma once
 
 #include "ipam/attachments.h"
-#include "ipam/hash.h"
+#include "lib/hash.h"
 
 #define ATTACHMENT_FILE_VERSION 1
 

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "ipam/hash.h"
 #include "lib/auto.h"
+#include "lib/hash.h"
 
 static address_count common_divisor(address_count a, address_count b)
 {

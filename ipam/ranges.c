@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ipam/hash.h"
+#include "lib/hash.h"
 
 /* --- the pool that is made ------------------------------------------------------------------ */
 

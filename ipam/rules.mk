@@ -5,7 +5,6 @@ SRCS += $(addprefix ipam/, \
 	claims.c \
 	local_copy.c \
 	spans.c \
-	hash.c \
 	stock.c \
 	blocks.c \
 	attachments.c \
@@ -27,7 +26,6 @@ SRCS += $(addprefix ipam/, \
 PURE_TESTS += $(addprefix ipam/, \
 	behind_test \
 	claims_test \
-	hash_test \
 	stock_test \
 	attachment_file_test \
 	request_test \

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/cni_io.h"
 #include "lib/json_out.h"
 
 static const char *variable(const char *name, void *arg)
@@ -57,6 +56,23 @@ static int print_about(const char *program)
 	return cni_output_write(STDERR_FILENO, text) < 0 ? 1 : 0;
 }
 
+/*
+ * The agent's own limit is 8 s, so an ADD gets its answer rather than ours. STATUS is polled, and
+ * some runtimes hold a lock meanwhile.
+ */
+static struct deadline deadline_of(enum cni_verb verb)
+{
+	static const unsigned ms[CNI_VERBS] = {
+		[CNI_ADD] = 10000 - CNI_UNDO_MS,
+		[CNI_DEL] = 5000,
+		[CNI_CHECK] = 5000,
+		[CNI_GC] = 10000,
+		[CNI_STATUS] = 1000,
+	};
+
+	return deadline_in(ms[verb]);
+}
+
 static int run(struct cni_call *call, cni_verb_fn *const verbs[CNI_VERBS])
 {
 	struct cni_error e = { 0 };
@@ -65,6 +81,7 @@ static int run(struct cni_call *call, cni_verb_fn *const verbs[CNI_VERBS])
 	/* VERSION comes from probes that may leave stdin open. */
 	if (call->env.verb == CNI_VERSION)
 		return print_versions();
+	call->deadline = deadline_of(call->env.verb);
 	call->conf.version = CNI_VERSION_NEWEST;
 	if (cni_input_read(STDIN_FILENO, &call->input, &call->input_len, &e) < 0 ||
 	    cni_conf_read(call->input, call->input_len, call->env.verb, &call->conf, &e) < 0 ||

@@ -12,6 +12,10 @@
 
 #include "lib/cni_conf.h"
 #include "lib/cni_env.h"
+#include "lib/cni_io.h"
+
+/* After an ADD that failed, its deadline passed or not: 10 s are promised for both together. */
+#define CNI_UNDO_MS 1000U
 
 struct cni_call {
 	const char *program;
@@ -19,6 +23,7 @@ struct cni_call {
 	struct cni_conf conf;
 	char *input; /* stdin as it came, for a delegate */
 	size_t input_len;
+	struct deadline deadline; /* for all that the verb does */
 };
 
 /* 0, with *ret_output to print or NULL for nothing; or negative with e filled. */

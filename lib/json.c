@@ -100,10 +100,13 @@ struct json_at json_element(const struct json_at *array, size_t i)
 static size_t print_path(const struct json_at *at, char *text, size_t room)
 {
 	size_t n = at->up ? print_path(at->up, text, room) : 0;
+	char shown[SHOW_TEXT];
 	int more = 0;
 
+	/* A label's name is as much a stranger's text as a value is. */
 	if (at->name)
-		more = snprintf(text + n, room - n, "%s%s", n ? "." : "", at->name);
+		more = snprintf(text + n, room - n, "%s%s", n ? "." : "",
+				text_show(at->name, shown));
 	else if (at->up)
 		more = snprintf(text + n, room - n, "[%zu]", at->index);
 	if (more > 0)

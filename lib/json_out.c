@@ -98,6 +98,14 @@ void json_out_number(struct json_out *out, const char *name, int64_t number)
 	put(out, text, (size_t)n);
 }
 
+void json_out_bool(struct json_out *out, const char *name, bool value)
+{
+	const char *text = value ? "true" : "false";
+
+	begin(out, name);
+	put(out, text, strlen(text));
+}
+
 void json_out_address(struct json_out *out, const char *name, const struct address *a)
 {
 	char text[ADDRESS_TEXT];

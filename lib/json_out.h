@@ -31,6 +31,7 @@ void json_out_text(struct json_out *out, const char *name, const char *text);
 void json_out_some_text(struct json_out *out, const char *name,
 			const char *text); /* NULL, "": nothing */
 void json_out_number(struct json_out *out, const char *name, int64_t number);
+void json_out_bool(struct json_out *out, const char *name, bool value);
 void json_out_address(struct json_out *out, const char *name, const struct address *a);
 void json_out_some_address(struct json_out *out, const char *name,
 			   const struct address *a); /* family 0: nothing */

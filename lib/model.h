@@ -226,3 +226,86 @@ struct address_record {
 	bool reserved; /* tunnel address: no boot frees it */
 };
 RECORD(address_record)
+
+/* --- peer, filter --------------------------------------------------------------------------- */
+
+#define UNSET UINT32_MAX /* a number that the record leaves to config, or leaves alone */
+
+enum family { FAMILY_IPV4, FAMILY_IPV6 };
+struct families {
+	enum family *v;
+	size_t n;
+};
+
+struct peer {
+	const char *name;                   /* key */
+	struct neighbour address;           /* or family 0: then peer_selector */
+	struct selector_text peer_selector; /* "": then address */
+	uint32_t asn;                       /* with address */
+	struct texts nodes;                 /* empty: node_selector */
+	struct selector_text node_selector;
+	uint32_t port;      /* 0: 179; with peer_selector config's listenPort */
+	uint32_t local_asn; /* 0: the node's */
+	struct address source_address;
+	uint32_t multihop; /* 0: what fits the neighbour */
+	bool ttl_security, passive;
+	const char *password_file;
+	enum maybe bfd;
+	uint32_t hold_time, keepalive_time, connect_retry_time; /* UNSET: config's */
+	enum maybe graceful_restart;
+	uint32_t graceful_restart_time; /* UNSET: config's */
+	bool next_hop_self, next_hop_keep;
+	uint32_t allow_local_as;
+	bool reflector_client;
+	struct families families; /* empty: those that fit */
+	const char *import_filter, *export_filter;
+	const char *description;
+	bool disabled;
+};
+RECORD(peer)
+
+/* No neighbour's address: unspecified, multicast, or IPv4 written as IPv6. */
+bool address_is_no_neighbour(const struct address *a);
+
+enum filter_action { FILTER_ACCEPT, FILTER_REJECT, FILTER_CONTINUE };
+enum filter_origin {
+	FILTER_ORIGIN_ANY,
+	FILTER_ORIGIN_IGP,
+	FILTER_ORIGIN_EGP,
+	FILTER_ORIGIN_INCOMPLETE
+};
+
+#define FILTER_RULES_MAX 256
+
+struct filter_match {
+	struct prefix cidr; /* or family 0: any */
+	uint32_t ge, le;    /* lengths; UNSET: see filter_lengths() */
+	const char *community, *large_community;
+	uint32_t as_path_contains; /* 0: any */
+	enum filter_origin origin;
+};
+
+struct filter_set {
+	uint32_t local_pref, med; /* UNSET: left alone */
+	struct texts add_communities;
+	uint32_t prepend;
+};
+
+struct filter_rule {
+	struct filter_match match;
+	enum filter_action action;
+	struct filter_set set;
+};
+struct filter_rules {
+	struct filter_rule *v;
+	size_t n;
+};
+
+struct filter {
+	const char *name; /* key */
+	struct filter_rules rules;
+};
+RECORD(filter)
+
+/* Which lengths a match with a cidr means: with neither ge nor le exactly the cidr's. */
+void filter_lengths(const struct filter_match *match, uint32_t *ret_ge, uint32_t *ret_le);

@@ -32,13 +32,16 @@ TRY(node_removed, "removed/n1")
 TRY(block, "block/default/10.1.0.64-26")
 TRY(host_block, "host/n1/ipv6/block/default/fd00:1::40-122")
 TRY(address_record, "host/n1/address/default/10.1.0.5")
+TRY(peer, "peer/tor")
+TRY(filter, "filter/in")
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const tries[])(const char *, size_t) = {
-		try_cluster_config, try_pool,  try_extent,     try_node,           try_node_spec,
-		try_node_removed,   try_block, try_host_block, try_address_record,
+		try_cluster_config, try_pool,         try_extent, try_node,
+		try_node_spec,      try_node_removed, try_block,  try_host_block,
+		try_address_record, try_peer,         try_filter,
 	};
 
 	if (size > 0)

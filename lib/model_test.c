@@ -226,6 +226,8 @@ static void spec_out_of_its_rules_is_refused(void **unused)
 	     "field \"routeReflectorClusterId\": \"fd00::1\" is not IPv4");
 	SPEC("{\"labels\":{\"a b\":\"c\"}}",
 	     "field \"labels.a b\": the name is not 1 to 317 of A-Z, a-z, 0-9, '.', '/', '_', '-'");
+	SPEC("{\"labels\":{\"a\\nb\":\"c\"}}",
+	     "field \"labels.a?b\": the name is not 1 to 317 of A-Z, a-z, 0-9, '.', '/', '_', '-'");
 	SPEC("{\"labels\":{\"a\":\"b c\"}}",
 	     "field \"labels.a\": \"b c\" is not up to 63 of A-Z, a-z, 0-9, '.', '_', '-'");
 	SPEC("{\"labels\":{\"a\":1}}", "field \"labels.a\": 1 is an integer, not a string");

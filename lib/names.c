@@ -220,6 +220,21 @@ int community_check(const char *text, struct err *err)
 		      "between");
 }
 
+int plain_community_check(const char *text, struct err *err)
+{
+	if (is_community(text, 2, UINT16_MAX))
+		return 0;
+	return refuse(text, err, "a community: two numbers up to 65535 with ':' between");
+}
+
+int large_community_check(const char *text, struct err *err)
+{
+	if (is_community(text, 3, UINT32_MAX))
+		return 0;
+	return refuse(text, err,
+		      "a large community: three numbers up to 4294967295 with ':' between");
+}
+
 /* --- times ---------------------------------------------------------------------------------- */
 
 static int two_digits(const char *p)

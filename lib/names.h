@@ -38,6 +38,8 @@ name_check_fn description_check;       /* may reach BIRD in quotes */
 name_check_fn password_check;          /* likewise; TCP MD5 takes at most 80 bytes */
 name_check_fn path_check;              /* of a file on a node */
 name_check_fn community_check;         /* "65000:100", or large: "4200000000:1:2" */
+name_check_fn plain_community_check;   /* the first form alone */
+name_check_fn large_community_check;   /* the second */
 name_check_fn time_check; /* RFC 3339 in UTC: "2026-11-16T02:45:55Z", with fraction or not */
 
 /* The text for a message: cut to SHOW_TEXT, '?' for what a terminal might act on. Returns ret. */

@@ -8,6 +8,7 @@
 #include "lib/options_parts.h"
 
 const char *const log_format_choices[] = { "text", "json", NULL };
+static const char *const yes_or_no[] = { "no", "yes", NULL };
 
 /* --- names ---------------------------------------------------------------------------------- */
 
@@ -69,19 +70,18 @@ static int read_number(const struct option_def *def, const char *text, uint32_t 
 	return 0;
 }
 
-static int read_choice(const struct option_def *def, const char *text, unsigned *ret,
-		       struct err *err)
+static int read_choice(const char *const *choices, const char *text, unsigned *ret, struct err *err)
 {
 	char shown[SHOW_TEXT], all[128] = "";
 
-	for (unsigned i = 0; def->choices[i]; i++) {
+	for (unsigned i = 0; choices[i]; i++) {
 		size_t n = strlen(all);
 
-		if (strcmp(def->choices[i], text) == 0) {
+		if (strcmp(choices[i], text) == 0) {
 			*ret = i;
 			return 0;
 		}
-		snprintf(all + n, sizeof(all) - n, "%s%s", n ? ", " : "", def->choices[i]);
+		snprintf(all + n, sizeof(all) - n, "%s%s", n ? ", " : "", choices[i]);
 	}
 	return err_set(err, -EINVAL, "\"%s\" is not one of: %s", text_show(text, shown), all);
 }
@@ -111,7 +111,9 @@ int option_set(const struct option_def *def, const char *text, void *record, str
 	case OPTION_NUMBER:
 		return read_number(def, text, at, err);
 	case OPTION_CHOICE:
-		return read_choice(def, text, at, err);
+		return read_choice(def->choices, text, at, err);
+	case OPTION_FLAG:
+		return read_choice(yes_or_no, text, at, err);
 	case OPTION_LEVEL:
 		if (log_level_parse(text, at) == 0)
 			return 0;
@@ -210,6 +212,8 @@ static int one_flag(const struct option_table *table, const struct option_source
 		return unknown_flag(table, arg, err);
 	if (name[len] == '=')
 		value = name + len + 1;
+	else if (def->kind == OPTION_FLAG)
+		value = "yes";
 	else if (*i + 1 < from->argc)
 		value = from->argv[++*i];
 	else
@@ -236,14 +240,15 @@ static enum options_verb asked(const struct option_table *table, const struct op
 {
 	for (int i = 1; i < from->argc; i++) {
 		const char *arg = from->argv[i];
+		const struct option_def *def = NULL;
 
 		if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)
 			return OPTIONS_HELP;
 		if (strcmp(arg, "--version") == 0)
 			return OPTIONS_VERSION;
-		if (strncmp(arg, "--", 2) == 0 &&
-		    option_find(table, arg + 2, strlen(arg + 2), false))
-			i++;
+		if (strncmp(arg, "--", 2) == 0)
+			def = option_find(table, arg + 2, strlen(arg + 2), false);
+		i += def && def->kind != OPTION_FLAG;
 	}
 	return OPTIONS_RUN;
 }

@@ -32,7 +32,8 @@ enum option_kind {
 	OPTION_PATH,   /* the same, an absolute path */
 	OPTION_NUMBER, /* uint32_t, .min to .max */
 	OPTION_CHOICE, /* unsigned, any enum: the words of .choices in its order */
-	OPTION_LEVEL   /* enum log_level */
+	OPTION_LEVEL,  /* enum log_level */
+	OPTION_FLAG    /* uint32_t, 0 or 1: the flag alone says yes; .argument is not used */
 };
 
 struct option_def {
@@ -62,6 +63,7 @@ typedef const char *option_c_PATH;
 typedef uint32_t option_c_NUMBER;
 typedef unsigned option_c_CHOICE;
 typedef enum log_level option_c_LEVEL;
+typedef uint32_t option_c_FLAG;
 
 /* A program: what --help says of it, and its table. */
 struct option_table {

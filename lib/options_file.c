@@ -2,70 +2,15 @@
 /*
  * The configuration file: a JSON object with a field for each option.
  *
- * It may have comments as in C and C++. They become blanks before the strict
- * reader sees the text, so that everything else stays as strict as it is for
- * records, and byte positions in messages stay true.
+ * It may have comments as in C and C++ (lib/json_comments.h); everything else is
+ * as strict as it is for records.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/json_comments.h"
 #include "lib/options_parts.h"
-
-static size_t after_string(const char *text, size_t i, size_t len)
-{
-	for (i++; i < len && text[i] != '"'; i++)
-		if (text[i] == '\\')
-			i++;
-	return i + 1;
-}
-
-/* From the mark on; lines stay lines. -1: a comment without an end. */
-static ssize_t blank_comment(char *text, size_t i, size_t len)
-{
-	bool line = text[i + 1] == '/';
-	size_t end;
-	char *stop;
-
-	if (line) {
-		stop = memchr(text + i, '\n', len - i);
-		end = stop ? (size_t)(stop - text) : len;
-	} else {
-		stop = memmem(text + i + 2, len - i - 2, "*/", 2);
-		if (!stop)
-			return -1;
-		end = (size_t)(stop - text) + 2;
-	}
-	for (; i < end; i++)
-		if (text[i] != '\n')
-			text[i] = ' ';
-	return (ssize_t)end;
-}
-
-static int blank_comments(char *text, size_t len, struct err *err)
-{
-	size_t i = 0;
-
-	while (i < len) {
-		bool comment = text[i] == '/' && i + 1 < len &&
-			       (text[i + 1] == '/' || text[i + 1] == '*');
-		ssize_t end;
-
-		if (text[i] == '"') {
-			i = after_string(text, i, len);
-			continue;
-		}
-		if (!comment) {
-			i++;
-			continue;
-		}
-		end = blank_comment(text, i, len);
-		if (end < 0)
-			return err_set(err, -EINVAL, "the comment at byte %zu has no end", i + 1);
-		i = (size_t)end;
-	}
-	return 0;
-}
 
 /* --- fields --------------------------------------------------------------------------------- */
 
@@ -83,6 +28,7 @@ static int one_field(const struct option_def *def, struct json_at at, void *reco
 {
 	char number[24];
 	const char *text;
+	bool yes = false;
 	int64_t value = 0;
 	int r;
 
@@ -90,6 +36,9 @@ static int one_field(const struct option_def *def, struct json_at at, void *reco
 		r = json_read_integer(at, def->min, def->max, &value);
 		snprintf(number, sizeof(number), "%lld", (long long)value);
 		text = number;
+	} else if (def->kind == OPTION_FLAG) {
+		r = json_read_bool(at, &yes);
+		text = yes ? "yes" : "no";
 	} else {
 		r = json_read_text(at, JSON_STRING_MAX, &text);
 	}
@@ -133,7 +82,7 @@ int options_from_file(const struct option_table *table, const char *text, size_t
 	memcpy(copy, text, len);
 	copy[len] = '\0';
 
-	r = blank_comments(copy, len, err);
+	r = json_blank_comments(copy, len, err);
 	r = r ?: json_parse(copy, len, &object, err);
 	return r ?: read_fields(table, object, record, err);
 }

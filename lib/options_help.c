@@ -75,10 +75,12 @@ static void print_option(FILE *out, const struct option_def *def)
 {
 	char variable[OPTION_NAME], field[OPTION_NAME];
 
-	fprintf(out, "  --%s %s\n      %s", def->name, def->argument, def->help);
+	fprintf(out, "  --%s%s%s\n      %s", def->name, def->kind == OPTION_FLAG ? "" : " ",
+		def->kind == OPTION_FLAG ? "" : def->argument, def->help);
 	if (def->initial && *def->initial)
 		fprintf(out, " (default %s)", def->initial);
-	fprintf(out, "\n      %s", option_variable(def, variable));
+	fprintf(out, "\n      %s%s", option_variable(def, variable),
+		def->kind == OPTION_FLAG ? "=yes" : "");
 	if (!def->not_in_file)
 		fprintf(out, ", \"%s\"", option_field(def, field));
 	fputc('\n', out);

@@ -18,6 +18,7 @@ struct told {
 	enum log_level log_level;
 	unsigned log_format;
 	uint32_t workers;
+	uint32_t quiet;
 	const char *machine_id;
 };
 
@@ -28,6 +29,7 @@ static const struct option_def defs[] = {
 	  .not_in_file = true },
 	{ OPTION(told, workers, "workers", NUMBER), .initial = "4", .min = 1, .max = 64,
 	  .argument = "N", .help = "how many" },
+	{ OPTION(told, quiet, "quiet", FLAG), .help = "say nothing" },
 	{ OPTION(told, machine_id, "machine-id", TEXT), .argument = "ID",
 	  .help = "instead of the machine's", .check = id_check, .for_tests = true },
 };
@@ -107,6 +109,23 @@ static void a_flag_takes_its_value_from_the_next_word_or_behind_an_equals_sign(v
 	assert_int_equal(t.workers, 9);
 	assert_int_equal(t.log_level, LOG_LEVEL_DEBUG);
 	assert_string_equal(t.etcd_cacert, "/a=b");
+}
+
+static void a_flag_that_takes_no_value_leaves_the_next_word_alone(void **unused)
+{
+	(void)unused;
+	PARSE(no, NO_FLAGS);
+	assert_int_equal(no.quiet, 0);
+	PARSE(yes, FLAGS("--quiet", "--workers", "9"));
+	assert_int_equal(yes.quiet, 1);
+	assert_int_equal(yes.workers, 9);
+	PARSE(env, NO_FLAGS, ENV("ROOST_QUIET=yes"));
+	assert_int_equal(env.quiet, 1);
+	PARSE(file, FLAGS("--quiet=no"), FILE_TEXT("{\"quiet\":true}"));
+	assert_int_equal(file.quiet, 0);
+	REFUSED("--quiet: \"maybe\" is not one of: no, yes", FLAGS("--quiet=maybe"));
+	REFUSED("\"x\" is not understood: prog takes only flags, see --help",
+		FLAGS("--quiet", "x"));
 }
 
 static void the_last_of_equal_flags_wins(void **unused)
@@ -245,7 +264,7 @@ static void help_and_version_are_answered_whatever_else_is_said(void **unused)
 		assert_int_equal(options_parse(&table, &from, &t, &verb, NULL), 0);
 		assert_int_equal(verb, OPTIONS_HELP);
 	}
-	const struct option_sources from = { FLAGS("--version") };
+	const struct option_sources from = { FLAGS("--quiet", "--version") };
 
 	assert_int_equal(options_parse(&table, &from, &t, &verb, NULL), 0);
 	assert_int_equal(verb, OPTIONS_VERSION);
@@ -272,6 +291,8 @@ static void the_help_names_each_flag_with_variable_field_and_default(void **unus
 				     "      ROOST_WORKERS, \"workers\"\n"));
 	assert_non_null(strstr(help, "ROOST_ETCD_PASSWORD_FILE, \"etcdPasswordFile\"\n"));
 	assert_non_null(strstr(help, "      ROOST_CONFIG\n"));
+	assert_non_null(
+		strstr(help, "  --quiet\n      say nothing\n      ROOST_QUIET=yes, \"quiet\"\n"));
 	tests = strstr(help, "For tests:\n");
 	assert_non_null(tests);
 	assert_non_null(strstr(tests, "--machine-id ID"));
@@ -368,6 +389,7 @@ int main(void)
 		cmocka_unit_test(a_flag_goes_before_the_environment_and_that_before_the_file),
 		cmocka_unit_test(
 			a_flag_takes_its_value_from_the_next_word_or_behind_an_equals_sign),
+		cmocka_unit_test(a_flag_that_takes_no_value_leaves_the_next_word_alone),
 		cmocka_unit_test(the_last_of_equal_flags_wins),
 		cmocka_unit_test(an_empty_variable_counts_as_unset),
 		cmocka_unit_test(variables_that_are_not_ours_are_ignored),

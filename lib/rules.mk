@@ -1,6 +1,8 @@
 SRCS += $(addprefix lib/, \
 	err.c \
 	clock.c \
+	child.c \
+	child_verdict.c \
 	files.c \
 	base64.c \
 	json_stream.c \
@@ -33,21 +35,27 @@ SRCS += $(addprefix lib/, \
 	fake_etcd.c \
 	fake_etcd_txn.c \
 	fake_etcd_lease.c \
+	hash.c \
+	pod_link.c \
 	prefix.c \
 	selector.c \
 	json.c \
 	json_read.c \
+	json_comments.c \
 	names.c \
 	keys.c \
 	fields.c \
 	field_types.c \
 	field_net.c \
+	field_bgp.c \
 	record.c \
 	model_config.c \
 	model_pool.c \
 	model_overlap.c \
 	model_node.c \
 	model_block.c \
+	model_peer.c \
+	model_filter.c \
 	kern.c \
 	kern_batch.c \
 	kern_reply.c \
@@ -57,6 +65,7 @@ SRCS += $(addprefix lib/, \
 	options_file.c \
 	options_help.c \
 	options_load.c \
+	program.c \
 	secret.c \
 	json_out.c \
 	cni_version.c \
@@ -76,6 +85,8 @@ SRCS += $(addprefix lib/, \
 	)
 
 PURE_TESTS += $(addprefix lib/, \
+	hash_test \
+	pod_link_test \
 	prefix_test \
 	base64_test \
 	json_stream_test \
@@ -96,6 +107,7 @@ PURE_TESTS += $(addprefix lib/, \
 	keys_test \
 	model_test \
 	model_pool_test \
+	model_peer_test \
 	kern_reply_test \
 	http_reply_test \
 	log_test \
@@ -112,6 +124,7 @@ PURE_TESTS += $(addprefix lib/, \
 
 TESTS += $(addprefix lib/, \
 	files_test \
+	child_test \
 	kern_test \
 	serve_test \
 	serve_limits_test \

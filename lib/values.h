@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/names.h"
 #include "lib/prefix.h"
 #include "lib/selector.h"
 
@@ -38,4 +39,11 @@ struct label_map {
 /* All zero: none. */
 struct mac {
 	uint8_t bytes[6];
+};
+/* A flag that may be left to another record. */
+enum maybe { MAYBE_UNSET, MAYBE_NO, MAYBE_YES };
+/* Whom a BGP session goes to; zone is an interface and only a link-local address has one. */
+struct neighbour {
+	struct address address; /* or family 0 */
+	char zone[IF_NAME_TEXT];
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ipam/hash.h"
+#include "lib/hash.h"
 
 #include <endian.h>
 #include <stdio.h>

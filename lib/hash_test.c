@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "ipam/hash.h"
+#include "lib/hash.h"
 
 /* The authors' key and inputs: bytes 0, 1, 2, ...; what openssl's SIPHASH says of them. */
 static void the_hash_is_siphash(void **unused)
