@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A command as a step of a publication: exit 0 accepts, anything else rejects with its words.
+ *
+ *   publish -> [command] -> lib/child -> verdict -> publish
+ *
+ * Runs in our own folder, with the deadline and the limits of lib/child.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "confd/command_text.h"
+#include "confd/publish.h"
+
+struct command;
+
+/* text is borrowed. 0 or -ENOMEM. */
+int command_new(sd_event *event, const struct command_text *text, uint32_t timeout_ms,
+		struct command **ret);
+void command_free(struct command *c);
+AUTO_DEFINE(struct command *, command_free)
+
+struct publish_step command_step(struct command *c);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What roost-confd is told at its start: argv, environ, /etc/roost/confd.json -> [settings]. */
+#pragma once
+
+#include "lib/options.h"
+
+#define CONFD_SETTINGS_FILE "/etc/roost/confd.json"
+
+struct confd_settings {
+	const char *etcd, *etcd_cacert, *etcd_cert, *etcd_key, *etcd_user, *etcd_password_file;
+	const char *prefix;
+	const char *resource_dir, *template_dir;
+	const char *resource; /* "": all */
+	const char *data;     /* "": etcd; "-": standard input */
+	uint32_t once, watch, dry_run;
+	const char *config;
+	enum log_level log_level;
+	unsigned log_format; /* enum log_format */
+};
+
+extern const struct option_table confd_settings_table;
+
+/* 0, or a negative errno with the sentence; the rules between options included. After it once is
+ * set for everything that is not to go on for ever. */
+int confd_settings_load(int argc, char *const *argv, char *const *env, struct confd_settings *ret,
+			enum options_verb *ret_verb, struct err *err);
+void confd_settings_done(struct confd_settings *s);
+static inline void confd_settings_done_auto(struct confd_settings *s)
+{
+	confd_settings_done(s);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "confd/publish.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "confd/pace.h"
+#include "lib/clock.h"
+
+struct publish {
+	struct publish_options o;
+	struct pace pace;
+	uint64_t began;
+	sd_event_source *timer;
+	bool dirty, reload; /* what the next publication is about */
+	struct target target;
+	enum publish_state { IDLE, CHECKING, RELOADING } state;
+	char *text; /* the newest, where there is no render() */
+	size_t len;
+	struct publish_outcome last;
+};
+
+const char *publish_result_name(enum publish_result result)
+{
+	static const char *const names[] = {
+		"none",       "unchanged",  "published", "unheard",
+		"unrendered", "unwritable", "refused",   "not reloaded"
+	};
+
+	return result < ARRAY_SIZE(names) ? names[result] : "?";
+}
+
+bool publish_failed(enum publish_result result)
+{
+	return result >= PUBLISH_UNRENDERED;
+}
+
+/* --- when ----------------------------------------------------------------------------------- */
+
+static void arm(struct publish *p)
+{
+	uint64_t now = clock_monotonic_us();
+
+	if (!p->dirty || p->state != IDLE)
+		return;
+	sd_event_source_set_time(p->timer, now + pace_wait(&p->pace, now));
+	sd_event_source_set_enabled(p->timer, SD_EVENT_ONESHOT);
+}
+
+/* --- the end of it -------------------------------------------------------------------------- */
+
+static void finish(struct publish *p, enum publish_result result, const char *reason)
+{
+	struct err text = { "" };
+
+	/* The reason may lie in what is released here. */
+	if (reason)
+		err_set(&text, 0, "%s", reason);
+	target_done(&p->target);
+	p->state = IDLE;
+	p->last = (struct publish_outcome){ .result = result, .reason = text };
+	clock_utc_text(p->last.when);
+	pace_hold(&p->pace, p->began,
+		  result == PUBLISH_UNCHANGED || result == PUBLISH_UNRENDERED ? PACE_UNCHANGED_US
+									      : PACE_PUBLISHED_US);
+	if (p->o.told)
+		p->o.told(&p->last, p->o.arg);
+	arm(p);
+}
+
+static void put_back(struct publish *p, const char *words)
+{
+	struct err err = { "" }, why = { "" };
+
+	err_set(&why, 0, "%s", words);
+	/* Nothing was replaced if just the reload was due. */
+	if (target_unsettled(&p->target) && target_restore(&p->target, &err) < 0)
+		err_set(&why, 0, "%s; and %s", words, err.text);
+	finish(p, PUBLISH_NOT_RELOADED, why.text);
+}
+
+static void on_reloaded(enum publish_answer answer, const char *words, void *arg)
+{
+	struct publish *p = arg;
+
+	switch (answer) {
+	case PUBLISH_ACCEPTED:
+		target_settle(&p->target);
+		finish(p, PUBLISH_DONE, NULL);
+		return;
+	case PUBLISH_NOBODY:
+		finish(p, PUBLISH_UNHEARD, words);
+		return;
+	case PUBLISH_REJECTED:
+		break;
+	}
+	put_back(p, words);
+}
+
+/* --- the way there -------------------------------------------------------------------------- */
+
+static void reload(struct publish *p)
+{
+	struct err err = { "" };
+
+	p->state = RELOADING;
+	if (!p->o.reload.start)
+		on_reloaded(PUBLISH_ACCEPTED, "", p);
+	else if (p->o.reload.start(p->o.target.path, on_reloaded, p, p->o.reload.arg, &err) < 0)
+		on_reloaded(PUBLISH_REJECTED, err.text, p);
+}
+
+static void on_checked(enum publish_answer answer, const char *words, void *arg)
+{
+	struct publish *p = arg;
+	struct err err = { "" };
+
+	if (answer != PUBLISH_ACCEPTED) {
+		target_drop_candidate(&p->target);
+		finish(p, PUBLISH_REFUSED, words);
+	} else if (target_swap(&p->target, p->o.reload.start != NULL, &err) < 0) {
+		target_drop_candidate(&p->target);
+		finish(p, PUBLISH_UNWRITABLE, err.text);
+	} else {
+		reload(p);
+	}
+}
+
+static void check(struct publish *p)
+{
+	char path[PATH_MAX];
+	struct err err = { "" };
+
+	p->state = CHECKING;
+	target_candidate_path(&p->target, path);
+	if (!p->o.check.start)
+		on_checked(PUBLISH_ACCEPTED, "", p);
+	else if (p->o.check.start(path, on_checked, p, p->o.check.arg, &err) < 0)
+		on_checked(PUBLISH_REJECTED, err.text, p);
+}
+
+static int write_candidate(struct publish *p, const char *text, size_t len, struct err *err)
+{
+	const struct target *t = &p->target;
+	int r = 0;
+
+	if (t->exists && p->o.is_foreign && p->o.is_foreign(t->text, t->len, p->o.arg))
+		r = target_keep_foreign(t, err);
+	return r ?: target_write_candidate(t, text, len, err);
+}
+
+static void begin(struct publish *p, const char *text, size_t len)
+{
+	struct err err = { "" };
+	bool again = p->reload;
+
+	p->reload = false;
+	if (target_open(&p->o.target, &p->target, &err) < 0) {
+		finish(p, PUBLISH_UNWRITABLE, err.text);
+	} else if (!target_equals(&p->target, text, len)) {
+		if (write_candidate(p, text, len, &err) < 0)
+			finish(p, PUBLISH_UNWRITABLE, err.text);
+		else
+			check(p);
+	} else if (p->o.reload.start && (again || target_unsettled(&p->target))) {
+		reload(p);
+	} else {
+		/* One that a kill left behind. */
+		target_drop_candidate(&p->target);
+		finish(p, PUBLISH_UNCHANGED, NULL);
+	}
+}
+
+static int on_time(sd_event_source *source, uint64_t usec, void *arg)
+{
+	AUTO(free) char *text = NULL;
+	struct publish *p = arg;
+	struct err err = { "" };
+	size_t len;
+	int r;
+
+	(void)source;
+	(void)usec;
+	p->dirty = false;
+	p->began = clock_monotonic_us();
+	if (!p->o.render) {
+		if (p->text)
+			begin(p, p->text, p->len);
+		return 0;
+	}
+	r = p->o.render(&text, &len, p->o.arg, &err);
+	if (r < 0)
+		finish(p, PUBLISH_UNRENDERED, err.text[0] ? err.text : strerror(-r));
+	else
+		begin(p, text, len);
+	return 0;
+}
+
+/* --- for the owner -------------------------------------------------------------------------- */
+
+int publish_new(const struct publish_options *options, struct publish **ret)
+{
+	AUTO(publish_free) struct publish *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	p->o = *options;
+	p->target.dir = -1;
+	r = sd_event_add_time(options->event, &p->timer, CLOCK_MONOTONIC, 0, 1000, on_time, p);
+	r = r < 0 ? r : sd_event_source_set_enabled(p->timer, SD_EVENT_OFF);
+	if (r < 0)
+		return r;
+	*ret = TAKE(p);
+	return 0;
+}
+
+void publish_free(struct publish *p)
+{
+	if (!p)
+		return;
+	if (p->state == CHECKING) {
+		p->o.check.cancel(p->o.check.arg);
+		target_drop_candidate(&p->target);
+	} else if (p->state == RELOADING) {
+		p->o.reload.cancel(p->o.reload.arg);
+	}
+	sd_event_source_disable_unref(p->timer);
+	target_done(&p->target);
+	free(p->text);
+	free(p);
+}
+
+void publish_changed(struct publish *p)
+{
+	p->dirty = true;
+	arm(p);
+}
+
+int publish_text(struct publish *p, const char *text, size_t len)
+{
+	char *copy = malloc(len + 1);
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	free(p->text);
+	p->text = copy;
+	p->len = len;
+	publish_changed(p);
+	return 0;
+}
+
+void publish_reload(struct publish *p)
+{
+	p->reload = true;
+	publish_changed(p);
+}
+
+bool publish_busy(const struct publish *p)
+{
+	return p->dirty || p->state != IDLE;
+}
+
+const struct publish_outcome *publish_last(const struct publish *p)
+{
+	return &p->last;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A resource of roost-confd: which keys of etcd, through which template, into which file.
+ *
+ *   /etc/roost/confd.d/web.json -> [resource] -> job
+ *
+ * Pure. JSON, with comments. Every field is checked, an unknown one is refused: a mistyped
+ * "check" would be a check that never runs.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "confd/command_text.h"
+#include "lib/json.h"
+
+#define RESOURCE_TIMEOUT_MS 30000
+
+struct resource {
+	char *name;         /* web */
+	const char *source; /* a template's name, or the path of one */
+	const char *dest;
+	mode_t mode;
+	const char *owner, *group; /* names or numbers; NULL: ours */
+	const char *prefix;        /* NULL: as the program is told */
+	struct texts keys, prefixes;
+	struct command_text check, reload;
+	const char *bird; /* reload by this control socket */
+	uint32_t timeout_ms;
+	bool html, strict;
+	char *text;              /* the file, to see whether it has changed */
+	struct json_object *doc; /* what the texts lie in */
+};
+
+/* 0, -ENOMEM, or -EINVAL with a sentence without the file's name. */
+int resource_read(const char *name, const char *text, size_t len, struct resource *ret,
+		  struct err *err);
+void resource_done(struct resource *r);
+static inline void resource_done_auto(struct resource *r)
+{
+	resource_done(r);
+}

@@ -1,0 +1,88 @@
+SRCS += $(addprefix confd/, \
+	mustache_parse.c \
+	mustache_lines.c \
+	mustache_names.c \
+	mustache_set.c \
+	mustache_out.c \
+	mustache_render.c \
+	mustache_include.c \
+	mustache_indent.c \
+	)
+
+PURE_TESTS += $(addprefix confd/, \
+	mustache_test \
+	mustache_blocks_test \
+	)
+
+FUZZERS += $(addprefix confd/, \
+	mustache_fuzz \
+	)
+
+SRCS += $(addprefix confd/, \
+	bird_reply.c \
+	bird_words.c \
+	bird_parse_status.c \
+	bird_parse_protocols.c \
+	bird_parse_tables.c \
+	bird_connect.c \
+	bird_control.c \
+	bird_configure.c \
+	bird_show.c \
+	bird_check.c \
+	bird_check_words.c \
+	)
+
+PURE_TESTS += $(addprefix confd/, \
+	bird_reply_test \
+	bird_parse_test \
+	)
+
+TESTS += $(addprefix confd/, \
+	bird_control_test \
+	bird_configure_test \
+	bird_check_test \
+	)
+
+FUZZERS += $(addprefix confd/, \
+	bird_reply_fuzz \
+	bird_parse_fuzz \
+	)
+
+SRCS += $(addprefix confd/, \
+	pace.c \
+	diff.c \
+	key_tree.c \
+	target.c \
+	publish.c \
+	command.c \
+	command_text.c \
+	bird_step.c \
+	template_dir.c \
+	template_name.c \
+	resource.c \
+	resource_dir.c \
+	renderer.c \
+	job.c \
+	confd_settings.c \
+	confd.c \
+	)
+
+PURE_TESTS += $(addprefix confd/, \
+	pace_test \
+	diff_test \
+	key_tree_test \
+	resource_test \
+	)
+
+TESTS += $(addprefix confd/, \
+	publish_test \
+	template_dir_test \
+	)
+
+FUZZERS += $(addprefix confd/, \
+	key_tree_fuzz \
+	resource_fuzz \
+	)
+
+PROGRAMS += roost-confd
+PROGRAM_SRCS.roost-confd := confd/main.c
