@@ -13,8 +13,11 @@
 #include "agent/lifecycle.h"
 #include "agent/lock.h"
 #include "agent/pin.h"
+#include "agent/plug.h"
+#include "agent/reaper.h"
 #include "agent/register.h"
 #include "agent/report.h"
+#include "agent/routing.h"
 #include "agent/status.h"
 #include "lib/clock.h"
 #include "lib/files.h"
@@ -36,6 +39,10 @@ struct agent {
 	struct health *health;
 	struct store *store;
 	struct ipam *ipam;
+	struct kernel *kernel;
+	struct reaper *reaper;
+	struct plug *plug;
+	struct routing *routing; /* NULL: BIRD is not managed */
 	struct registration *registration;
 	struct report *report;
 	struct serve *serve;
@@ -78,6 +85,9 @@ static struct status describe(struct agent *a, struct store_etcd_stats *etcd,
 	if (ipam_pool_status(a->ipam, pools, &s.n_pools) < 0)
 		s.n_pools = 0;
 	s.pools = *pools;
+	s.kernel = kernel_stats(plug_kernel(a->plug));
+	if (a->routing)
+		routing_status(a->routing, &s.bird);
 	return s;
 }
 
@@ -131,6 +141,8 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 	if (a->registration)
 		register_notice(a->registration, notice, text);
 	ipam_notice(a->ipam, notice);
+	if (a->routing)
+		routing_notice(a->routing, notice);
 	if (a->report && notice == STORE_WATCHING)
 		report_kick(a->report);
 	/* Now the pools are known, and the node's address can be chosen among the others. */
@@ -220,6 +232,8 @@ static int start_registration(struct agent *a)
 	int r;
 
 	memcpy(node.agent.started, a->started, sizeof(a->started));
+	if (a->routing)
+		routing_set_self(a->routing, &a->identity);
 	r = report_new(&report, &a->report);
 	return r ?: register_new(&registration, &a->registration);
 }
@@ -349,6 +363,8 @@ static void on_reload(void *arg)
 	}
 	settings_take_over(a->settings, &fresh, told, a);
 	log_set_level(a->settings->log_level);
+	if (a->routing)
+		routing_reload(a->routing);
 }
 
 static int open_store(struct agent *a, struct err *err)
@@ -424,6 +440,99 @@ static int watch_socket(struct agent *a)
 	return r < 0 ? r : 0;
 }
 
+/* --- addresses and links -------------------------------------------------------------------- */
+
+static void routes_changed(bool blocks, void *arg)
+{
+	struct agent *a = arg;
+
+	plug_routes_changed(a->plug);
+	if (blocks && a->routing)
+		routing_blocks_changed(a->routing);
+}
+
+static void take_record(const char *key, const char *value, size_t len, void *arg)
+{
+	struct agent *a = arg;
+
+	if (a->routing)
+		routing_take_record(a->routing, key, value, len);
+}
+
+static int own_blocks(struct prefixes *ret, void *arg)
+{
+	struct agent *a = arg;
+
+	return ipam_routed_blocks(a->ipam, ret);
+}
+
+static bool unplug(const struct attachment *attachment, void *arg)
+{
+	struct agent *a = arg;
+
+	return plug_unplug(a->plug, attachment);
+}
+
+static void addresses_known(void *arg)
+{
+	struct agent *a = arg;
+
+	plug_open(a->plug);
+	if (a->routing)
+		routing_inputs_known(a->routing);
+}
+
+static uint32_t uplink_mtu(void *arg)
+{
+	struct agent *a = arg;
+	const struct address *ipv4 = &a->identity.ipv4.address;
+
+	return plug_mtu(a->plug, ipv4->family ? ipv4 : &a->identity.ipv6.address);
+}
+
+static int protect(struct prefixes *ret, void *arg)
+{
+	struct agent *a = arg;
+
+	return identity_endpoints(a->settings->etcd, ret);
+}
+
+static int open_links(struct agent *a, struct err *err)
+{
+	struct plug_options o = {
+		.event = a->event,
+		.timers = a->timers,
+		.health = a->health,
+		.minute = a->settings->minute,
+		.protect = protect,
+		.changed = changed,
+		.arg = a,
+	};
+
+	return plug_new(&o, TAKE(a->reaper), &a->plug, err);
+}
+
+static int open_routing(struct agent *a, struct err *err)
+{
+	const struct settings *s = a->settings;
+	struct routing_options o = {
+		.event = a->event,
+		.store = a->store,
+		.timers = a->timers,
+		.health = a->health,
+		.prefix = s->prefix,
+		.bird_socket = s->bird_socket,
+		.bird_config = s->bird_config,
+		.bird_program = s->bird_program,
+		.template_dir = s->template_dir,
+		.blocks = own_blocks,
+		.changed = changed,
+		.arg = a,
+	};
+
+	return strcmp(s->bird_config, "none") == 0 ? 0 : routing_new(&o, &a->routing, err);
+}
+
 static int open_addresses(struct agent *a, struct err *err)
 {
 	struct ipam_options o = {
@@ -440,10 +549,18 @@ static int open_addresses(struct agent *a, struct err *err)
 		.fence_moved = fence_moved,
 		.silence = silence,
 		.changed = changed,
+		.record = take_record,
+		.routes_changed = routes_changed,
+		.unplug = unplug,
+		.known = addresses_known,
+		.mtu = uplink_mtu,
 		.arg = a,
 	};
+	int r = ipam_new(&o, &a->ipam, err);
 
-	return ipam_new(&o, &a->ipam, err);
+	if (r == 0)
+		plug_set_ipam(a->plug, a->ipam);
+	return r;
 }
 
 static int make_keys(struct agent *a)
@@ -468,13 +585,17 @@ static int start(struct agent *a, struct err *err)
 	if (run < 0)
 		return err_set(err, run, "%s: %s", a->settings->run_dir, strerror(-run));
 	close(run);
-	r = sd_event_default(&a->event);
+	/* Early: the child keeps what the agent holds now. */
+	r = reaper_new(&a->reaper);
+	r = r < 0 ? r : sd_event_default(&a->event);
 	r = r < 0 ? r : lifecycle_new(a->event, &handlers, a, &a->lifecycle);
 	r = r < 0 ? r : timers_loop_new(a->event, &a->timers);
 	r = r < 0 ? r : health_new(changed, a, &a->health);
 	r = r < 0 ? r : identify(a, err);
 	r = r < 0 ? r : make_keys(a);
 	r = r < 0 ? r : open_store(a, err);
+	r = r < 0 ? r : open_links(a, err);
+	r = r < 0 ? r : open_routing(a, err);
 	r = r < 0 ? r : open_addresses(a, err);
 	r = r < 0 ? r : open_socket(a, err);
 	r = r < 0 ? r : watch_socket(a);
@@ -522,6 +643,9 @@ void agent_free(struct agent *a)
 	register_free(a->registration);
 	report_free(a->report);
 	ipam_free(a->ipam);
+	routing_free(a->routing);
+	plug_free(a->plug);
+	reaper_free(a->reaper);
 	sd_event_source_disable_unref(a->socket_watch);
 	serve_free(a->serve);
 	store_free(a->store);
@@ -539,6 +663,21 @@ void agent_free(struct agent *a)
 struct ipam *api_ipam(void *arg)
 {
 	return ((struct agent *)arg)->ipam;
+}
+
+struct plug *api_plug(void *arg)
+{
+	return ((struct agent *)arg)->plug;
+}
+
+void api_node(struct serve_request *request, void *arg)
+{
+	AUTO(json_put) struct json_object *o = json_object_new_object();
+	struct agent *a = arg;
+
+	json_object_object_add(o, "node", json_object_new_string(a->identity.name));
+	json_object_object_add(o, "mtu", json_object_new_int64(uplink_mtu(a)));
+	serve_reply_json(request, 200, o);
 }
 
 void api_status(struct serve_request *request, void *arg)

@@ -31,10 +31,40 @@ static void ipam_state(struct serve_request *request, void *arg)
 	ipam_status(api_ipam(arg), request);
 }
 
+static void attach(struct serve_request *request, void *arg)
+{
+	plug_attach(api_plug(arg), request);
+}
+
+static void detach(struct serve_request *request, void *arg)
+{
+	plug_detach(api_plug(arg), request);
+}
+
+static void check_link(struct serve_request *request, void *arg)
+{
+	plug_check(api_plug(arg), request);
+}
+
+static void ready(struct serve_request *request, void *arg)
+{
+	plug_ready(api_plug(arg), request);
+}
+
 static const struct serve_route routes[] = {
-	{ "POST", "/v1/ipam/assign", assign }, { "POST", "/v1/ipam/release", release },
-	{ "POST", "/v1/ipam/check", check },   { "POST", "/v1/ipam/gc", gc },
-	{ "GET", "/v1/ipam/list", list },      { "GET", "/v1/ipam/status", ipam_state },
+	{ "POST", "/v1/attach", attach },
+	{ "POST", "/v1/detach", detach },
+	{ "POST", "/v1/check", check_link },
+	/* The same for both plugins: what goes takes its link along. */
+	{ "POST", "/v1/gc", gc },
+	{ "GET", "/v1/node", api_node },
+	{ "GET", "/v1/ready", ready },
+	{ "POST", "/v1/ipam/assign", assign },
+	{ "POST", "/v1/ipam/release", release },
+	{ "POST", "/v1/ipam/check", check },
+	{ "POST", "/v1/ipam/gc", gc },
+	{ "GET", "/v1/ipam/list", list },
+	{ "GET", "/v1/ipam/status", ipam_state },
 	{ "GET", "/v1/status", api_status },
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/ipam.h"
+#include "agent/plug.h"
 #include "lib/serve.h"
 
 const struct serve_route *api_routes(void);
@@ -10,4 +11,5 @@ size_t api_n_routes(void);
 
 /* Provided by agent.c. */
 struct ipam *api_ipam(void *agent);
-serve_handler_fn api_status;
+struct plug *api_plug(void *agent);
+serve_handler_fn api_status, api_node;

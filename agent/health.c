@@ -171,12 +171,21 @@ void health_clear(struct health *h, const char *part)
 	changed(h);
 }
 
-void health_sweep(struct health *h, const char *prefix)
+/* Whether the part is meant by what a sweep was given: "pool/" for all below, or itself. */
+static bool is_swept(const char *part, const char *parts)
+{
+	size_t n = strlen(parts);
+
+	return n && parts[n - 1] == '/' ? strncmp(part, parts, n) == 0
+					: strncmp(part, parts, HEALTH_PART - 1) == 0;
+}
+
+void health_sweep(struct health *h, const char *parts)
 {
 	bool any = false;
 
 	for (size_t i = h->n; i-- > 0;) {
-		if (strncmp(h->v[i].part, prefix, strlen(prefix)) != 0)
+		if (!is_swept(h->v[i].part, parts))
 			continue;
 		if (!h->fresh[i]) {
 			clear_at(h, i);

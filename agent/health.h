@@ -39,8 +39,8 @@ AUTO_DEFINE(struct health *, health_free)
 void health_set(struct health *h, const char *part, enum log_level level, const char *fmt, ...)
 	PRINTF_LIKE(4, 5);
 void health_clear(struct health *h, const char *part);
-/* Clears every part that begins so and was not set since the last call: "pool/". */
-void health_sweep(struct health *h, const char *prefix);
+/* Clears every part below "pool/", or "config" itself, if it was not set since the last call. */
+void health_sweep(struct health *h, const char *parts);
 /* The reason, or NULL if the part is well. */
 const char *health_reason(const struct health *h, const char *part);
 /* Sorted: errors first, then by part. Valid until the next change. */

@@ -134,6 +134,17 @@ static void a_sweep_clears_what_was_not_set_again(void **state)
 	expect_list(h, "etcd=x ");
 }
 
+static void a_sweep_of_one_part_leaves_those_that_begin_like_it(void **state)
+{
+	struct health *h = *state;
+
+	health_set(h, "spec/n1", LOG_LEVEL_WARNING, "x");
+	health_set(h, "spec/n10", LOG_LEVEL_WARNING, "x");
+	health_sweep(h, "spec/n1");
+	health_sweep(h, "spec/n1");
+	expect_list(h, "spec/n10=x ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -142,6 +153,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(errors_come_first_then_parts_in_order, fresh, done),
 		cmocka_unit_test_setup_teardown(a_reworded_trouble_keeps_its_since, fresh, done),
 		cmocka_unit_test_setup_teardown(a_sweep_clears_what_was_not_set_again, fresh, done),
+		cmocka_unit_test_setup_teardown(a_sweep_of_one_part_leaves_those_that_begin_like_it,
+						fresh, done),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

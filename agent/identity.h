@@ -20,6 +20,7 @@
 #include "lib/err.h"
 #include "lib/names.h"
 #include "lib/prefix.h"
+#include "lib/values.h"
 
 #define ID_TEXT     129 /* id_check()'s 128 and the NUL */
 #define REASON_TEXT 256
@@ -99,3 +100,5 @@ bool identity_differs(const struct identity *pinned, const struct identity *now,
  * looked up, which may take as long as the resolver does: not for the running loop.
  */
 int identity_gather(const char *endpoints, struct identity_candidates *c, struct err *err);
+/* Those endpoints that are given as addresses, as prefixes of full length; free() ret->v. */
+int identity_endpoints(const char *endpoints, struct prefixes *ret);

@@ -265,3 +265,24 @@ int identity_gather(const char *endpoints, struct identity_candidates *c, struct
 	}
 	return r;
 }
+
+int identity_endpoints(const char *endpoints, struct prefixes *ret)
+{
+	AUTO(free) struct prefix *v = NULL;
+	size_t n = 0;
+
+	for (const char *p = endpoints; *p;) {
+		size_t len = strcspn(p, ",");
+		char host[NI_MAXHOST], port[NI_MAXSERV];
+		struct address a;
+
+		if (split_endpoint(p, len, host, port) && address_parse(host, &a) == 0) {
+			if (MORE(v, n) < 0)
+				return -ENOMEM;
+			v[n++] = (struct prefix){ a, (uint8_t)address_bits(&a) };
+		}
+		p += len + (p[len] == ',');
+	}
+	*ret = (struct prefixes){ TAKE(v), n };
+	return 0;
+}

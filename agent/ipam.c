@@ -122,6 +122,10 @@ static int work(void *arg)
 	}
 	ipam_verify(m);
 	ipam_retry_waiting(m, NULL, NULL);
+	if (!m->known && all_listed(m) && m->o.fence(m->o.arg) && !unverified(m)) {
+		m->known = true;
+		m->o.known(m->o.arg);
+	}
 	if (all_listed(m)) {
 		ipam_restore_extents(m);
 		ipam_claim_ahead(m);

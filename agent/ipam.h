@@ -15,9 +15,11 @@
 #pragma once
 
 #include "agent/health.h"
+#include "agent/kernel.h"
 #include "agent/register.h"
 #include "agent/status.h"
 #include "agent/timers.h"
+#include "ipam/request.h"
 #include "lib/serve.h"
 #include "lib/store.h"
 
@@ -37,6 +39,19 @@ struct ipam_options {
 	uint64_t (*silence)(void *arg);
 	/* Something that status shows has changed. */
 	void (*changed)(void *arg);
+	/* A record under config, pool/ or extent/, by its relative key; value NULL: it is gone. */
+	void (*record)(const char *key, const char *value, size_t len, void *arg);
+	/* Pods or blocks have changed: the kernel should follow. */
+	void (*routes_changed)(bool blocks, void *arg);
+	/*
+	 * Takes the pod out of routing and has its link destroyed. true: the link is still there,
+	 * and ipam_link_gone() comes when it is not; false: it is gone, the address is free.
+	 */
+	bool (*unplug)(const struct attachment *a, void *arg);
+	/* Once: everything has been read, and every block of ours is certain. */
+	void (*known)(void *arg);
+	/* Of the node's uplink; 0: unknown. */
+	uint32_t (*mtu)(void *arg);
 	void *arg;
 };
 
@@ -56,6 +71,29 @@ bool ipam_ready(struct ipam *m, struct err *why);
 int ipam_pool_prefixes(const struct ipam *m, struct prefix **ret, size_t *ret_n);
 /* Counts by pool, for status; free() the array, names live until the next change. */
 int ipam_pool_status(struct ipam *m, struct status_pool **ret, size_t *ret_n);
+
+/* Own blocks that get routes; free() ret->v. */
+int ipam_routed_blocks(struct ipam *m, struct prefixes *ret);
+/* As the kernel's part wants it; the addresses go to room, which has place for them. */
+struct kernel_pod kernel_pod_of(const struct attachment *a, struct address *room);
+/* What the kernel should have: pods that are attached, blocks that are ours. */
+int ipam_desire(struct ipam *m, struct kernel_desired *ret);
+/*
+ * The attachment has its link: written to its file, and its own until released. 0, or the status
+ * and code of docs/LOCAL-API.md, with a sentence. Undone by ipam_attach_undo() when the kernel
+ * refuses.
+ */
+struct ipam_refusal {
+	unsigned status, code;
+	struct err why;
+};
+int ipam_attach(struct ipam *m, const struct attach_request *request, struct ipam_refusal *ret);
+void ipam_attach_undo(struct ipam *m, const struct attachment_key *key);
+const struct attachment *ipam_find(const struct ipam *m, const struct attachment_key *key);
+/* Releases what was waiting for this link to be gone. */
+void ipam_link_gone(struct ipam *m, const char *link);
+/* Unplugs again what is being released: at the start, and after a failure. */
+void ipam_unplug_again(struct ipam *m);
 
 /* Handlers of docs/LOCAL-API.md. */
 void ipam_assign(struct ipam *m, struct serve_request *request);

@@ -66,6 +66,7 @@ void ipam_owned_remove(struct ipam *m, struct owned *o)
 			m->looking[i] = NULL;
 	claims_cancel(o->call);
 	free(o);
+	m->o.routes_changed(true, m->o.arg);
 }
 
 void ipam_blocks_done(struct ipam *m)
@@ -107,6 +108,32 @@ static void set_state(struct ipam *m, struct owned *o, enum block_state state)
 		health_set(m->o.health, part, LOG_LEVEL_ERROR, "not used: %s",
 			   err.text[0] ? err.text : strerror(-r));
 	m->o.changed(m->o.arg);
+	m->o.routes_changed(true, m->o.arg);
+}
+
+static void learn_routed(struct ipam *m, struct owned *o)
+{
+	const struct pool_view *v = pool_views_find(allocator_pools(m->allocator), o->copy.pool);
+
+	if (!v || !v->pool || v->pool->routed != o->copy.unrouted)
+		return;
+	o->copy.unrouted = !v->pool->routed;
+	if (local_copy_has_block(m->copy, o->copy.network, &o->copy.block) &&
+	    local_copy_put_block(m->copy, &o->copy) < 0)
+		log_warning("ipam", "a block's file cannot be written");
+	m->o.routes_changed(true, m->o.arg);
+}
+
+/* Until its pool is known: as a pool says that does not say anything. */
+bool ipam_unrouted_at_first(const char *network)
+{
+	return strcmp(network, "default") != 0;
+}
+
+void ipam_learn_routed(struct ipam *m)
+{
+	for (size_t i = 0; i < m->n_owned; i++)
+		learn_routed(m, m->owned[i]);
 }
 
 /* --- ours, another's, gone ------------------------------------------------------------------ */
@@ -172,6 +199,7 @@ void ipam_block_confirmed(struct ipam *m, struct owned *o, int64_t revision)
 	int r;
 
 	learn_cidr(m, o);
+	learn_routed(m, o);
 	o->revision = revision;
 	o->claimed = 0;
 	o->copy.lost = false;
@@ -485,7 +513,9 @@ static void remember_extent(struct ipam *m, const struct claiming *c, const stru
 static void claimed(struct ipam *m, const struct claiming *c, const struct claim_result *r)
 {
 	struct owned *o = ipam_owned_find(m, c->network, &r->block);
-	struct block_copy copy = { .block = r->block, .cidr = c->cidr };
+	struct block_copy copy = { .block = r->block,
+				   .cidr = c->cidr,
+				   .unrouted = ipam_unrouted_at_first(c->network) };
 	char text[PREFIX_TEXT];
 
 	snprintf(copy.network, sizeof(copy.network), "%s", c->network);

@@ -102,7 +102,9 @@ static void index_put(struct ipam *m, const struct key *key, const struct store_
 	else
 		health_clear(m->o.health, relative);
 	if (!o) {
-		struct block_copy copy = { .block = key->block, .cidr = key->block };
+		struct block_copy copy = { .block = key->block,
+					   .cidr = key->block,
+					   .unrouted = ipam_unrouted_at_first(key->network) };
 
 		snprintf(copy.network, sizeof(copy.network), "%s", key->network);
 		snprintf(copy.pool, sizeof(copy.pool), "%s", r < 0 ? "" : index.pool);

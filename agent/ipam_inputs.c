@@ -88,6 +88,7 @@ int ipam_raw_set(struct ipam *m, const char *key, const char *value, size_t len,
 	free(raw->value);
 	raw->value = copy;
 	raw->created = created;
+	m->o.record(raw->key, raw->value, strlen(raw->value), m->o.arg);
 	raw_changed(m);
 	return 0;
 }
@@ -148,6 +149,7 @@ void ipam_raw_drop(struct ipam *m, const char *key)
 
 	if (!raw)
 		return;
+	m->o.record(key, NULL, 0, m->o.arg);
 	free(raw->key);
 	free(raw->value);
 	free(raw->wrong);
@@ -269,6 +271,7 @@ static int decode_config(struct ipam *m, struct inputs *in, const struct raw *ra
 		return 0;
 	}
 	in->reclaim_after = config.reclaim_after;
+	in->export_table = config.export_table;
 	return 0;
 }
 
@@ -316,6 +319,7 @@ static int inputs_decode(struct ipam *m, struct inputs *in)
 static void tell_wrong(struct ipam *m)
 {
 	const struct pool_views *views = allocator_pools(m->allocator);
+	char spec[KEY_TEXT];
 
 	for (size_t i = 0; i < m->n_raws; i++)
 		if (m->raws[i].wrong)
@@ -337,7 +341,9 @@ static void tell_wrong(struct ipam *m)
 	}
 	health_sweep(m->o.health, KEYS_POOL);
 	health_sweep(m->o.health, KEYS_EXTENT);
-	health_sweep(m->o.health, KEYS_SPEC);
+	/* Those of others are routing's to tell. */
+	if (key_spec(spec, m->o.node) == 0)
+		health_sweep(m->o.health, spec);
 	health_sweep(m->o.health, "config");
 }
 
@@ -366,8 +372,10 @@ int ipam_configure(struct ipam *m)
 	inputs_free(&m->inputs);
 	m->inputs = fresh;
 	m->stale = false;
+	ipam_learn_routed(m);
 	tell_wrong(m);
 	m->o.changed(m->o.arg);
+	m->o.routes_changed(true, m->o.arg);
 	return 0;
 }
 
@@ -424,6 +432,10 @@ static void on_deleted(const char *full, int64_t revision, void *arg)
 		return;
 	if (w->which == INPUT_HOST)
 		ipam_host_deleted(m, &key, full, revision);
+	else if (w->which == INPUT_CONFIG && !w->in_sync)
+		log_warning("ipam",
+			    "config vanished with etcd's data and stays in force until it is "
+			    "written again");
 	else
 		ipam_raw_drop(m, relative);
 }

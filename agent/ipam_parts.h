@@ -12,6 +12,7 @@
 #include "ipam/local_copy.h"
 #include "lib/clock.h"
 #include "lib/keys.h"
+#include "lib/pod_link.h"
 
 /* A record as etcd had it last: what the allocator is configured from, and what the file keeps. */
 struct raw {
@@ -34,7 +35,7 @@ struct inputs {
 	bool has_spec;
 	struct label *labels;
 	size_t n_labels;
-	uint32_t reclaim_after;
+	uint32_t reclaim_after, export_table;
 };
 
 /* Where the listing of an input stands. */
@@ -120,6 +121,7 @@ struct ipam {
 	struct timer leaks, heard, start, ripe, mend, write, again;
 	bool start_over;      /* the grace for etcd at the start has passed */
 	bool served;          /* addresses have been given since the start */
+	bool known;           /* once: all inputs were read and all blocks verified */
 	int64_t heard_before; /* of etcd, by an earlier agent of this boot; 0: never */
 	sd_event_source *spool;
 	int spool_dir, released_dir;
@@ -172,6 +174,9 @@ bool ipam_is_claimed(const struct ipam *m, const struct owned *o);
 void ipam_claim_ahead(struct ipam *m);
 void ipam_give_back(struct ipam *m);
 void ipam_restore_extents(struct ipam *m);
+/* Which blocks get routes, as their pools say now; what a vanished pool said last stays. */
+void ipam_learn_routed(struct ipam *m);
+bool ipam_unrouted_at_first(const char *network);
 bool ipam_can_claim(const struct ipam *m, struct err *why);
 void ipam_blocks_done(struct ipam *m);
 
@@ -181,6 +186,18 @@ void ipam_retry_waiting(struct ipam *m, const char *pool, const char *failed);
 void ipam_waiting_done(struct ipam *m);
 /* Takes the attachment out of files, memory and etcd; its addresses as a JSON list, or NULL. */
 struct json_object *ipam_drop(struct ipam *m, const struct attachment_key *key, struct err *err);
+
+/* Gives its addresses back now, whatever its link; ret_list may be NULL. 0 or -errno. */
+int ipam_free_addresses(struct ipam *m, const struct attachment_key *key,
+			struct json_object *ret_list, struct err *err);
+
+/* ipam_attach.c */
+/* Whether it stays in use for now, because its link must be destroyed first; sees to that. */
+bool ipam_held_by_link(struct ipam *m, const struct attachment *a);
+/* The link of such an interface is being destroyed; a new one would meet it. */
+bool ipam_link_doomed(const struct ipam *m, const char *container, const char *interface);
+/* 0: none, or nobody can tell. */
+uint64_t ipam_netns_inode(const char *path);
 
 /* ipam_start.c */
 int ipam_start(struct ipam *m, struct err *err);

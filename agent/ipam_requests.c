@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "ipam/request.h"
 
@@ -111,6 +110,7 @@ static void reply_assigned(struct ipam *m, struct serve_request *request,
 
 	json_object_object_add(o, "addresses", addresses_of(a));
 	add_pool_parts(m, a, o);
+	json_object_object_add(o, "mtu", json_object_new_int64(m->o.mtu(m->o.arg)));
 	json_object_object_add(o, "existing", json_object_new_boolean(existing));
 	serve_reply_json(request, 200, o);
 }
@@ -180,10 +180,10 @@ static void on_wait_end(struct serve_request *request, enum serve_end why, void 
 
 	TAILQ_REMOVE(&w->ipam->waitings, w, entry);
 	if (why == SERVE_LATE) {
-		if (ipam_can_claim(w->ipam, &reason))
-			err_set(&reason, 0, "a block could not be claimed in time");
-		else if (w->why.text[0])
+		if (w->why.text[0])
 			reason = w->why;
+		else if (ipam_can_claim(w->ipam, &reason))
+			err_set(&reason, 0, "a block could not be claimed in time");
 		serve_reply_error(request, 503, 11, NULL, "no address within %d s: %s",
 				  DEADLINE_MS / 1000, reason.text);
 	}
@@ -261,6 +261,12 @@ static bool attempt(struct waiting *w)
 	struct err why = { "" };
 	int r;
 
+	w->why.text[0] = '\0';
+	/* podman stops and starts one container: its old link must be gone first. */
+	if (ipam_link_doomed(m, w->assign.container, w->assign.interface)) {
+		err_set(&w->why, 0, "its former link is still being destroyed");
+		return false;
+	}
 	if (options.may_claim && !ipam_can_claim(m, &why)) {
 		options.may_claim = false;
 		options.why_not = why.text;
@@ -334,17 +340,6 @@ void ipam_retry_waiting(struct ipam *m, const char *pool, const char *failed)
 	}
 }
 
-static void fill_inode(struct assign_request *assign)
-{
-	struct stat st;
-
-	/* Other IPAM plugins' callers may give paths that mean nothing here; then it stays unknown.
-	 */
-	if (assign->netns[0] && strncmp(assign->netns, "/proc/", 6) != 0 &&
-	    stat(assign->netns, &st) == 0)
-		assign->netns_inode = st.st_ino;
-}
-
 static struct waiting *take_assign(struct ipam *m, struct serve_request *request)
 {
 	struct err err = { "" };
@@ -370,7 +365,7 @@ static struct waiting *take_assign(struct ipam *m, struct serve_request *request
 	}
 	w->ipam = m;
 	w->request = request;
-	fill_inode(&w->assign);
+	w->assign.netns_inode = ipam_netns_inode(w->assign.netns);
 	return w;
 }
 
@@ -437,28 +432,24 @@ static void list_addresses(struct json_object *list, const struct attachment *a)
 	}
 }
 
-struct json_object *ipam_drop(struct ipam *m, const struct attachment_key *key, struct err *err)
+int ipam_free_addresses(struct ipam *m, const struct attachment_key *key,
+			struct json_object *ret_list, struct err *err)
 {
 	AUTO(attachment_free) struct attachment *gone = NULL; /* key may lie in it */
-	const struct attachment *held;
-	struct json_object *list;
+	const struct attachment *held = allocator_find(m->allocator, key);
 	struct attachment *a;
 	int r;
 
-	cancel_waiting(m, key);
-	held = allocator_find(m->allocator, key);
 	if (held)
 		ipam_released_note(m, held);
 	/* First the file: an address that is free in memory must not come back by a restart. */
 	r = local_copy_remove_attachment(m->copy, key);
-	if (r < 0) {
-		err_set(err, r, "removing the attachment's file: %s", strerror(-r));
-		return NULL;
-	}
-	list = json_object_new_array();
+	if (r < 0)
+		return err_set(err, r, "removing the attachment's file: %s", strerror(-r));
 	/* The attachment, and a mark that etcd or the kernel left of it. */
 	while ((a = allocator_release(m->allocator, key, ipam_now()))) {
-		list_addresses(list, a);
+		if (ret_list)
+			list_addresses(ret_list, a);
 		ipam_wants_keys(m, a, false);
 		if (gone)
 			attachment_free(a);
@@ -466,6 +457,22 @@ struct json_object *ipam_drop(struct ipam *m, const struct attachment_key *key, 
 			gone = a;
 		m->o.changed(m->o.arg);
 		pass_mark(m->pass);
+	}
+	return 0;
+}
+
+struct json_object *ipam_drop(struct ipam *m, const struct attachment_key *key, struct err *err)
+{
+	const struct attachment *held;
+	struct json_object *list = json_object_new_array();
+
+	cancel_waiting(m, key);
+	held = allocator_find(m->allocator, key);
+	if (held && ipam_held_by_link(m, held)) {
+		list_addresses(list, held);
+	} else if (ipam_free_addresses(m, key, list, err) < 0) {
+		json_object_put(list);
+		return NULL;
 	}
 	return list;
 }

@@ -10,10 +10,9 @@
 #include "agent/ipam_parts.h"
 #include "ipam/attachment_file.h"
 #include "lib/kern.h"
+#include "lib/pod_link.h"
 
-/* Routes of ours, recognisable without memory. */
-#define ROUTE_PROTOCOL 114
-#define MEND_MS        200
+#define MEND_MS 200
 
 /* --- files ---------------------------------------------------------------------------------- */
 

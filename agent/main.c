@@ -4,23 +4,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "lib/log_journal.h"
-
-static void choose_log(const struct settings *s)
-{
-	log_set_level(s->log_level);
-	if (s->log_format == LOG_FORMAT_JSON)
-		log_set_sink(log_to_stderr_json);
-	else if (log_journal_connected())
-		log_set_sink(log_to_journal);
-}
-
-static int tell(char *text)
-{
-	fputs(text ?: "", stdout);
-	free(text);
-	return text ? 0 : 1;
-}
+#include "lib/program.h"
 
 static int run(struct settings *settings, int argc, char **argv)
 {
@@ -47,13 +31,13 @@ int main(int argc, char **argv)
 	}
 	switch (verb) {
 	case OPTIONS_HELP:
-		return tell(options_help(&settings_table));
+		return program_tell(options_help(&settings_table));
 	case OPTIONS_VERSION:
-		return tell(options_version(&settings_table));
+		return program_tell(options_version(&settings_table));
 	case OPTIONS_RUN:
 		break;
 	}
-	choose_log(&settings);
+	program_choose_log(settings.log_level, settings.log_format);
 	log_info("agent", "roostd " ROOST_VERSION " starts");
 	return run(&settings, argc, argv);
 }

@@ -15,9 +15,30 @@ SRCS += $(addprefix agent/, \
 	report.c \
 	pass.c \
 	lifecycle.c \
+	plug.c \
+	route_records.c \
+	routing.c \
+	routing_compare.c \
+	routing_watch.c \
+	reaper.c \
+	reaper_child.c \
 	agent.c \
 	api.c \
+	kernel_objects.c \
+	kernel_message.c \
+	kernel_view.c \
+	kernel_view_take.c \
+	kernel_view_sweep.c \
+	desired_kernel.c \
+	delta_kernel.c \
+	kernel_request.c \
+	apply_kernel.c \
+	kernel_read.c \
+	kernel_pass.c \
+	kernel_pod.c \
+	kernel.c \
 	ipam.c \
+	ipam_attach.c \
 	ipam_start.c \
 	ipam_inputs.c \
 	ipam_index.c \
@@ -26,6 +47,14 @@ SRCS += $(addprefix agent/, \
 	ipam_spool.c \
 	ipam_released.c \
 	ipam_leaks.c \
+	desired_bird.c \
+	desired_bird_sessions.c \
+	desired_bird_offers.c \
+	desired_bird_options.c \
+	desired_bird_tree.c \
+	desired_bird_tree_families.c \
+	json_tree.c \
+	desired_bird_flaps.c \
 	)
 
 PROGRAMS += roostd
@@ -42,15 +71,24 @@ PURE_TESTS += $(addprefix agent/, \
 	register_race_test \
 	status_test \
 	report_test \
+	route_records_test \
+	routing_compare_test \
+	desired_bird_test \
+	kernel_view_test \
+	delta_kernel_test \
 	)
 
 TESTS += $(addprefix agent/, \
 	lock_test \
 	identity_gather_test \
 	pass_test \
+	reaper_test \
 	lifecycle_test \
+	kernel_pod_test \
+	kernel_test \
 	)
 
 FUZZERS += $(addprefix agent/, \
 	pin_fuzz \
+	kernel_view_fuzz \
 	)

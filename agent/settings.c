@@ -6,6 +6,11 @@
 
 #include "agent/identity.h"
 
+static int bird_config_check(const char *text, struct err *err)
+{
+	return strcmp(text, "none") == 0 ? 0 : path_check(text, err);
+}
+
 static const struct option_def defs[] = {
 	OPTIONS_ETCD(settings),
 	{ OPTION(settings, node, "node", TEXT), .argument = "NAME", .check = node_name_check,
@@ -16,6 +21,14 @@ static const struct option_def defs[] = {
 		  "towards etcd, else that of the default route's interface" },
 	{ OPTION(settings, run_dir, "run-dir", PATH), .initial = "/run/roost", .argument = "DIR",
 	  .help = "where state and the agent's socket lie; must not survive a reboot" },
+	{ OPTION(settings, bird_config, "bird-config", TEXT), .initial = "/etc/bird/bird.conf",
+	  .argument = "FILE", .check = bird_config_check,
+	  .help = "BIRD's configuration, which is rendered; \"none\": BIRD is not managed" },
+	{ OPTION(settings, bird_socket, "bird-socket", PATH), .initial = "/run/bird/bird.ctl",
+	  .argument = "PATH", .help = "BIRD's control socket" },
+	{ OPTION(settings, template_dir, "template-dir", PATH), .initial = ROOST_TEMPLATES,
+	  .argument = "DIR",
+	  .help = "the templates; those in /etc/roost/templates go before them" },
 	{ OPTION(settings, config, "config", PATH), .argument = "FILE", .not_in_file = true,
 	  .help = "the configuration file" },
 	OPTIONS_LOG(settings),
@@ -23,6 +36,8 @@ static const struct option_def defs[] = {
 	  .for_tests = true, .help = "instead of /etc/machine-id" },
 	{ OPTION(settings, boot_id, "boot-id", TEXT), .argument = "ID", .check = id_check,
 	  .for_tests = true, .help = "instead of the kernel's" },
+	{ OPTION(settings, bird_program, "bird-program", TEXT), .initial = "bird",
+	  .argument = "PROGRAM", .for_tests = true, .help = "for the check of a configuration" },
 	{ OPTION(settings, minute, "minute", NUMBER), .initial = "60000", .argument = "MS",
 	  .min = 50, .max = 60000, .for_tests = true,
 	  .help = "how long a minute is where leaks, lost keys and the time without etcd are "

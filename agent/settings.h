@@ -19,6 +19,8 @@ struct settings {
 	const char *node;    /* "": the host name */
 	const char *address; /* "": chosen; one, or one of each family with ',' between */
 	const char *run_dir;
+	const char *bird_config; /* "none": not managed */
+	const char *bird_socket, *bird_program, *template_dir;
 	const char *config;
 	enum log_level log_level;
 	unsigned log_format;              /* enum log_format */

@@ -67,6 +67,60 @@ static struct json_object *etcd_object(struct builder *b, const struct status_et
 	return o;
 }
 
+static struct json_object *kernel_object(struct builder *b, const struct kernel_stats *k)
+{
+	struct json_object *o = json_object_new_object();
+
+	if (!o)
+		return NULL;
+	put(b, o, "links", number(k->links));
+	put(b, o, "routes", number(k->routes));
+	put(b, o, "repairs", number(k->repairs));
+	put(b, o, "conflicts", number(k->conflicts));
+	put(b, o, "failures", number(k->failures));
+	return o;
+}
+
+static struct json_object *bird_object(struct builder *b, const struct status_bird *bird)
+{
+	struct json_object *o = json_object_new_object();
+	size_t up = 0;
+
+	if (!o)
+		return NULL;
+	for (size_t i = 0; i < bird->n_sessions; i++)
+		up += bird->sessions[i].up;
+	put(b, o, "connected", json_object_new_boolean(bird->connected));
+	if (bird->version[0])
+		put(b, o, "version", text(bird->version));
+	put(b, o, "configuration", text(bird->configuration));
+	if (bird->when && bird->when[0])
+		put(b, o, "when", text(bird->when));
+	if (bird->error && bird->error[0])
+		put(b, o, "error", text(bird->error));
+	put(b, o, "sessions", number(bird->n_sessions));
+	put(b, o, "established", number(up));
+	return o;
+}
+
+static struct json_object *session_object(struct builder *b, const struct status_session *s)
+{
+	struct json_object *o = json_object_new_object();
+
+	if (!o)
+		return NULL;
+	put(b, o, "name", text(s->name));
+	put(b, o, "peer", text(s->peer));
+	put(b, o, "asn", number(s->asn));
+	put(b, o, "state", text(s->state));
+	put(b, o, "since", text(s->since));
+	put(b, o, "imported", number(s->imported));
+	put(b, o, "exported", number(s->exported));
+	if (s->error && s->error[0])
+		put(b, o, "error", text(s->error));
+	return o;
+}
+
 /* At most max bytes of it, whole characters. */
 static struct json_object *cut_text(const char *value, size_t max)
 {
@@ -143,17 +197,40 @@ static size_t add_pools(struct builder *b, const struct status *s, struct json_o
 	return left_out;
 }
 
-static void add_omitted(struct builder *b, size_t health, size_t pools)
+/* Those that are up, or those that are not; how many did not fit. */
+static size_t add_sessions(struct builder *b, const struct status *s, struct json_object *list,
+			   bool up)
+{
+	size_t left_out = 0;
+
+	for (size_t i = 0; i < s->bird.n_sessions; i++) {
+		struct json_object *o;
+
+		if (s->bird.sessions[i].up != up)
+			continue;
+		o = session_object(b, &s->bird.sessions[i]);
+		if (!o || !fits(b, printed(o) + 1, b->max) || json_object_array_add(list, o) < 0) {
+			b->failed |= !o;
+			json_object_put(o);
+			left_out++;
+		}
+	}
+	return left_out;
+}
+
+static void add_omitted(struct builder *b, size_t health, size_t pools, size_t sessions)
 {
 	struct json_object *o;
 
-	if (!health && !pools)
+	if (!health && !pools && !sessions)
 		return;
 	o = json_object_new_object();
 	if (o && health)
 		put(b, o, "health", number(health));
 	if (o && pools)
 		put(b, o, "pools", number(pools));
+	if (o && sessions)
+		put(b, o, "sessions", number(sessions));
 	put(b, b->root, "omitted", o);
 }
 
@@ -180,6 +257,9 @@ static void add_head(struct builder *b, const struct status *s)
 	if (s->address_reason && *s->address_reason)
 		put(b, b->root, "address", text(s->address_reason));
 	put(b, b->root, "etcd", etcd_object(b, &s->etcd));
+	put(b, b->root, "kernel", kernel_object(b, &s->kernel));
+	if (s->bird.managed)
+		put(b, b->root, "bird", bird_object(b, &s->bird));
 	add_totals(b, s);
 	b->used = printed(b->root) + RESERVE;
 }
@@ -188,18 +268,23 @@ static int build(struct builder *b, const struct status *s)
 {
 	AUTO(json_put) struct json_object *health = json_object_new_array();
 	AUTO(json_put) struct json_object *pools = json_object_new_object();
-	size_t next = 0, pools_left_out;
+	AUTO(json_put) struct json_object *sessions = json_object_new_array();
+	size_t next = 0, pools_left_out, sessions_left_out;
 
-	if (!health || !pools)
+	if (!health || !pools || !sessions)
 		return -ENOMEM;
 	add_head(b, s);
 	add_troubles(b, s, health, b->max / 2, &next);
+	sessions_left_out = add_sessions(b, s, sessions, false);
 	pools_left_out = add_pools(b, s, pools, b->max);
 	add_troubles(b, s, health, b->max, &next);
+	sessions_left_out += add_sessions(b, s, sessions, true);
 
 	put(b, b->root, "health", s->n_health ? TAKE(health) : text("ok"));
 	put(b, b->root, "pools", TAKE(pools));
-	add_omitted(b, s->n_health - next, pools_left_out);
+	if (s->bird.managed)
+		put(b, b->root, "sessions", TAKE(sessions));
+	add_omitted(b, s->n_health - next, pools_left_out, sessions_left_out);
 	return b->failed ? -ENOMEM : 0;
 }
 

@@ -5,14 +5,16 @@
  *   health, store, allocator -> [status] -> report -> etcd; the local API shows the same
  *
  * Pure. At most max bytes: version, etcd and the numbers first, then the worst
- * troubles, pools by name, further troubles. What had to be left out is
- * counted in "omitted", so nobody takes a part for the whole.
+ * troubles, sessions that are not up, pools by name, further troubles and
+ * sessions. What had to be left out is counted in "omitted", so nobody takes a
+ * part for the whole.
  */
 #pragma once
 
 #include <stdint.h>
 
 #include "agent/health.h"
+#include "agent/kernel.h"
 #include "lib/json.h"
 
 #define STATUS_SIZE_MAX 8192U
@@ -28,6 +30,23 @@ struct status_pool {
 	uint64_t blocks, used, free;
 };
 
+/* Texts are borrowed. */
+struct status_session {
+	const char *name, *peer, *state, *since, *error;
+	uint32_t asn;
+	uint64_t imported, exported;
+	bool up;
+};
+
+struct status_bird {
+	bool managed; /* else nothing of it is shown */
+	bool connected;
+	char version[32];
+	const char *configuration, *when, *error; /* what became of the last one */
+	const struct status_session *sessions;
+	size_t n_sessions;
+};
+
 struct status {
 	const char *node, *version, *started;
 	const char *address_reason; /* why this address; "" or NULL: not told */
@@ -36,6 +55,8 @@ struct status {
 	size_t n_health;
 	const struct status_pool *pools; /* by name */
 	size_t n_pools;
+	struct kernel_stats kernel;
+	struct status_bird bird;
 };
 
 /* 0 or -ENOMEM. max 0: as long as it gets. */

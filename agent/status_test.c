@@ -32,11 +32,14 @@ static void a_healthy_node_says_ok(void **unused)
 
 	s.pools = pools;
 	s.n_pools = 2;
-	expect(&s, "{\"version\":\"0.1.0\",\"started\":\"" SINCE "\",\"etcd\":{\"connected\":true,"
-		   "\"endpoint\":\"http://10.0.0.9:2379\"},"
-		   "\"total\":{\"blocks\":3,\"used\":3,\"free\":9223372036854775807},"
-		   "\"health\":\"ok\",\"pools\":{\"a\":{\"blocks\":1,\"used\":3,\"free\":61},"
-		   "\"b\":{\"blocks\":2,\"used\":0,\"free\":9223372036854775807}}}");
+	s.kernel = (struct kernel_stats){ .links = 2, .routes = 3, .repairs = 1 };
+	expect(&s,
+	       "{\"version\":\"0.1.0\",\"started\":\"" SINCE "\",\"etcd\":{\"connected\":true,"
+	       "\"endpoint\":\"http://10.0.0.9:2379\"},"
+	       "\"kernel\":{\"links\":2,\"routes\":3,\"repairs\":1,\"conflicts\":0,\"failures\":0},"
+	       "\"total\":{\"blocks\":3,\"used\":3,\"free\":9223372036854775807},"
+	       "\"health\":\"ok\",\"pools\":{\"a\":{\"blocks\":1,\"used\":3,\"free\":61},"
+	       "\"b\":{\"blocks\":2,\"used\":0,\"free\":9223372036854775807}}}");
 }
 
 static void troubles_are_listed_with_their_since(void **unused)
@@ -52,12 +55,14 @@ static void troubles_are_listed_with_their_since(void **unused)
 			    .health = &health,
 			    .n_health = 1 };
 
-	expect(&s, "{\"node\":\"n1\",\"version\":\"0.1.0\",\"started\":\"" SINCE "\","
-		   "\"address\":\"10.0.0.1: configured\","
-		   "\"etcd\":{\"connected\":false,\"error\":\"no route\"},"
-		   "\"total\":{\"blocks\":0,\"used\":0,\"free\":0},"
-		   "\"health\":[{\"part\":\"etcd\",\"reason\":\"gone\",\"since\":\"" SINCE "\"}],"
-		   "\"pools\":{}}");
+	expect(&s,
+	       "{\"node\":\"n1\",\"version\":\"0.1.0\",\"started\":\"" SINCE "\","
+	       "\"address\":\"10.0.0.1: configured\","
+	       "\"etcd\":{\"connected\":false,\"error\":\"no route\"},"
+	       "\"kernel\":{\"links\":0,\"routes\":0,\"repairs\":0,\"conflicts\":0,\"failures\":0},"
+	       "\"total\":{\"blocks\":0,\"used\":0,\"free\":0},"
+	       "\"health\":[{\"part\":\"etcd\",\"reason\":\"gone\",\"since\":\"" SINCE "\"}],"
+	       "\"pools\":{}}");
 }
 
 /* Many of both; what fits is kept within the limit and the rest is counted. */
@@ -176,6 +181,96 @@ static void every_size_keeps_the_limit(void **unused)
 	}
 }
 
+/* --- BIRD ----------------------------------------------------------------------------------- */
+
+static void bird_and_its_sessions_are_shown_those_that_fail_first(void **unused)
+{
+	(void)unused;
+	const struct status_session sessions[] = {
+		{ "n_1", "10.0.0.1", "Established", "10:00:00", "", 64512, 5, 1, true },
+		{ "n_2", "10.0.0.2", "Active", "10:00:01", "Connection refused", 64513, 0, 0,
+		  false },
+	};
+	struct status s = plain;
+
+	s.bird = (struct status_bird){ .managed = true,
+				       .connected = true,
+				       .version = "2.0.12",
+				       .configuration = "refused",
+				       .when = SINCE,
+				       .error = "line 3",
+				       .sessions = sessions,
+				       .n_sessions = 2 };
+	expect(&s,
+	       "{\"version\":\"0.1.0\",\"started\":\"" SINCE "\",\"etcd\":{\"connected\":true,"
+	       "\"endpoint\":\"http://10.0.0.9:2379\"},"
+	       "\"kernel\":{\"links\":0,\"routes\":0,\"repairs\":0,\"conflicts\":0,\"failures\":0},"
+	       "\"bird\":{\"connected\":true,\"version\":\"2.0.12\",\"configuration\":\"refused\","
+	       "\"when\":\"" SINCE "\",\"error\":\"line 3\",\"sessions\":2,\"established\":1},"
+	       "\"total\":{\"blocks\":0,\"used\":0,\"free\":0},\"health\":\"ok\",\"pools\":{},"
+	       "\"sessions\":[{\"name\":\"n_2\",\"peer\":\"10.0.0.2\",\"asn\":64513,"
+	       "\"state\":\"Active\",\"since\":\"10:00:01\",\"imported\":0,\"exported\":0,"
+	       "\"error\":\"Connection refused\"},{\"name\":\"n_1\",\"peer\":\"10.0.0.1\","
+	       "\"asn\":64512,\"state\":\"Established\",\"since\":\"10:00:00\",\"imported\":5,"
+	       "\"exported\":1}]}");
+}
+
+/* n sessions of which every tenth fails, an error of that length, and that many troubles. */
+static void with_sessions(size_t n, size_t error_len, size_t n_health, struct json_object **ret)
+{
+	AUTO(free) struct status_session *sessions = calloc(n + 1, sizeof(*sessions));
+	AUTO(free) struct health_entry *health = calloc(n_health + 1, sizeof(*health));
+	AUTO(free) char *error = calloc(1, error_len + 1), *text = NULL;
+	struct status s = plain;
+
+	memset(error, 'e', error_len);
+	for (size_t i = 0; i < n; i++)
+		sessions[i] = (struct status_session){
+			"n_10_250_0_77", "10.250.0.77", "x", "10:00:00.000", error, 64512, 1, 2,
+			i % 10 != 0,
+		};
+	for (size_t i = 0; i < n_health; i++) {
+		snprintf(health[i].part, HEALTH_PART, "part/%zu", i);
+		health[i].reason = error;
+	}
+	s.bird = (struct status_bird){ .managed = true,
+				       .configuration = "published",
+				       .error = error,
+				       .sessions = sessions,
+				       .n_sessions = n };
+	s.health = health;
+	s.n_health = n_health;
+	assert_int_equal(status_text(&s, STATUS_SIZE_MAX, &text), 0);
+	assert_in_range(strlen(text), 1, STATUS_SIZE_MAX);
+	assert_int_equal(json_parse(text, strlen(text), ret, NULL), 0);
+}
+
+static void of_many_sessions_all_are_counted_and_some_shown(void **unused)
+{
+	(void)unused;
+	AUTO(json_put) struct json_object *root = NULL;
+	struct json_object *bird;
+
+	with_sessions(5000, 20, 0, &root);
+	bird = json_object_object_get(root, "bird");
+	assert_int_equal(json_object_get_int64(json_object_object_get(bird, "sessions")), 5000);
+	assert_int_equal(json_object_get_int64(json_object_object_get(bird, "established")), 4500);
+	assert_in_range(length(root, "sessions"), 20, 100);
+	assert_int_equal(length(root, "sessions") + (size_t)omitted(root, "sessions"), 5000);
+}
+
+static void sessions_of_any_number_keep_the_limit(void **unused)
+{
+	(void)unused;
+	for (size_t n = 0; n < 120; n++) {
+		AUTO(json_put) struct json_object *root = NULL;
+
+		with_sessions(n, n, n, &root);
+		json_object_put(TAKE(root));
+		with_sessions(n, 255, 120 - n, &root);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +281,9 @@ int main(void)
 		cmocka_unit_test(a_long_sentence_is_cut_between_characters),
 		cmocka_unit_test(without_a_limit_everything_is_there),
 		cmocka_unit_test(every_size_keeps_the_limit),
+		cmocka_unit_test(bird_and_its_sessions_are_shown_those_that_fail_first),
+		cmocka_unit_test(of_many_sessions_all_are_counted_and_some_shown),
+		cmocka_unit_test(sessions_of_any_number_keep_the_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

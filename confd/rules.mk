@@ -7,18 +7,6 @@ SRCS += $(addprefix confd/, \
 	mustache_render.c \
 	mustache_include.c \
 	mustache_indent.c \
-	)
-
-PURE_TESTS += $(addprefix confd/, \
-	mustache_test \
-	mustache_blocks_test \
-	)
-
-FUZZERS += $(addprefix confd/, \
-	mustache_fuzz \
-	)
-
-SRCS += $(addprefix confd/, \
 	bird_reply.c \
 	bird_words.c \
 	bird_parse_status.c \
@@ -30,25 +18,6 @@ SRCS += $(addprefix confd/, \
 	bird_show.c \
 	bird_check.c \
 	bird_check_words.c \
-	)
-
-PURE_TESTS += $(addprefix confd/, \
-	bird_reply_test \
-	bird_parse_test \
-	)
-
-TESTS += $(addprefix confd/, \
-	bird_control_test \
-	bird_configure_test \
-	bird_check_test \
-	)
-
-FUZZERS += $(addprefix confd/, \
-	bird_reply_fuzz \
-	bird_parse_fuzz \
-	)
-
-SRCS += $(addprefix confd/, \
 	pace.c \
 	diff.c \
 	key_tree.c \
@@ -68,6 +37,10 @@ SRCS += $(addprefix confd/, \
 	)
 
 PURE_TESTS += $(addprefix confd/, \
+	mustache_test \
+	mustache_blocks_test \
+	bird_reply_test \
+	bird_parse_test \
 	pace_test \
 	diff_test \
 	key_tree_test \
@@ -75,11 +48,17 @@ PURE_TESTS += $(addprefix confd/, \
 	)
 
 TESTS += $(addprefix confd/, \
+	bird_control_test \
+	bird_configure_test \
+	bird_check_test \
 	publish_test \
 	template_dir_test \
 	)
 
 FUZZERS += $(addprefix confd/, \
+	mustache_fuzz \
+	bird_reply_fuzz \
+	bird_parse_fuzz \
 	key_tree_fuzz \
 	resource_fuzz \
 	)

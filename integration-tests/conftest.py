@@ -4,14 +4,18 @@
 import os
 import pathlib
 import signal
+import subprocess
 
 import pytest
 
 from lab import cni, process
-from lab.agent import Agent
+from lab.agent import Agent, pool
+from lab.bird_driver import BirdDriver
+from lab.cluster import Member
 from lab.driver import StoreDriver
 from lab.fake_agent import FakeAgent
 from lab.session import Session
+from lab.site import Site
 
 _LAB = pytest.StashKey()
 
@@ -65,6 +69,40 @@ def bird(lab):
 
 
 @pytest.fixture(scope="session")
+def bird_versions(build):
+    """The folder with Debian 13's BIRDs, or the reason why there is none."""
+    dest = build / "bird-versions"
+    script = pathlib.Path(__file__).resolve().parent.parent / ".ci/bird-versions"
+    done = subprocess.run([script, dest], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return (dest, "") if done.returncode == 0 else (None, done.stderr.strip())
+
+
+@pytest.fixture(params=["installed", "2.17", "3.1"])
+def bird_program(request, bird_versions):
+    """The test runs once for each version of BIRD: the program's path, for lab.bird()."""
+    if request.param == "installed":
+        return "bird"
+    folder, reason = bird_versions
+    if not folder:
+        pytest.skip(reason)
+    return folder / request.param / "usr/sbin/bird"
+
+
+@pytest.fixture
+def bird_driver(build):
+    """bird_driver(node): a control-socket client (lab/bird_driver.py); it must end well."""
+    program = pathlib.Path(os.environ.get("ROOST_BUILD_SANITIZE", build)).resolve() / "bird-driver"
+    started = []
+
+    def start(node, **kwargs):
+        started.append(BirdDriver(node, program, **kwargs))
+        return started[-1]
+    yield start
+    for d in started:
+        d.close()
+
+
+@pytest.fixture(scope="session")
 def build():
     """The folder with the programs under test."""
     default = pathlib.Path(__file__).resolve().parent.parent / "build"
@@ -101,7 +139,7 @@ def fake_agent(node):
     made = []
 
     def make(*args, **kwargs):
-        made.append(FakeAgent(node.path("/run/roost/agent.sock"), *args, **kwargs))
+        made.append(FakeAgent(node.path("/run/roost/agent.sock"), *args, node=node, **kwargs))
         return made[-1]
     yield make
     for agent in made:
@@ -117,6 +155,17 @@ def ipam(node, build):
 
 
 @pytest.fixture
+def roost(node, build):
+    """roost(verb, conf, pod, ...) runs the main plugin; ours and Debian's are in CNI_PATH."""
+    def call(verb, conf, pod=None, program=build / "roost", **kwargs):
+        if pod:
+            kwargs["netns"] = pod.netns
+        kwargs.setdefault("path", f"{build}:/usr/lib/cni")
+        return cni.call(node, program, verb, conf, **kwargs)
+    return call
+
+
+@pytest.fixture
 def agents(lab, etcd, build):
     """agents(*flags, node=None): another agent (lab/agent.py) on a node of its own, not started."""
     made = []
@@ -128,9 +177,32 @@ def agents(lab, etcd, build):
 
 
 @pytest.fixture
+def dual_etcd(lab):
+    """A running etcd on a switch of both families, where members of a site peer too."""
+    return lab.etcd(switch=lab.switch(subnet="10.250.0.0/24", subnet6="fd50::/64"))
+
+
+@pytest.fixture
+def dual_site(lab, dual_etcd, build):
+    """A site (lab/site.py) with a pool of each family."""
+    site = Site(lab, build, dual_etcd)
+    site.dual_pools()
+    return site
+
+
+@pytest.fixture
 def agent(agents):
     """An agent that serves."""
     return agents().start()
+
+
+@pytest.fixture
+def cluster(lab, etcd, build):
+    """cluster(n, *flags): nodes that can run pods (lab/cluster.py), with a pool of addresses."""
+    def make(n=1, *flags):
+        pool(etcd)
+        return [Member(lab.node(f"n{i + 1}"), build, etcd, *flags).start() for i in range(n)]
+    return make
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -166,10 +238,17 @@ def pytest_runtest_call(item):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Write "passed failed skipped" for .ci/sum to add up."""
+    """Show what tests told by record_property("told", ...); write "passed failed skipped" for
+    .ci/sum to add up."""
+    for report in terminalreporter.stats.get("passed", ()):
+        for name, value in report.user_properties:
+            if name == "told":
+                terminalreporter.write_line(value)
     path = os.environ.get("ROOST_RESULTS")
     if path:
         def count(*outcomes):
             return sum(len(terminalreporter.stats.get(o, ())) for o in outcomes)
         pathlib.Path(path).write_text(f"{count('passed')} {count('failed', 'error', 'xpassed')} "
                                       f"{count('skipped', 'xfailed')}\n")
+        wrong = {r.nodeid for o in ("failed", "error") for r in terminalreporter.stats.get(o, ())}
+        pathlib.Path(path + ".failed").write_text("".join(f"{w}\n" for w in sorted(wrong)))

@@ -10,13 +10,15 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+# They compile the whole tree, beside other tests.
+pytestmark = pytest.mark.limit(600)
 # Our own make must not talk to the one that runs these tests.
 ENV = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
 
 
 def make(tree, *args, check=True):
     return subprocess.run(["make", "-C", str(tree), *args], env=ENV, check=check,
-                          capture_output=True, text=True, timeout=300)
+                          capture_output=True, text=True, timeout=500)
 
 
 @pytest.fixture(scope="module")

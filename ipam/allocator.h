@@ -134,8 +134,14 @@ const struct attachments *allocator_attachments(const struct allocator *a);
 int allocator_set_state(struct allocator *a, const struct attachment_key *key,
 			enum attachment_state state);
 /* State ATTACHED with what the main plugin told; 0, -ENOENT, -ENOMEM. */
-int allocator_set_attached(struct allocator *a, const struct attachment_key *key, const char *link,
-			   const char *netns, uint64_t netns_inode);
+struct attached {
+	const char *link, *netns;
+	uint64_t netns_inode;
+	struct mac mac;
+	bool route_localnet;
+};
+int allocator_set_attached(struct allocator *a, const struct attachment_key *key,
+			   const struct attached *told);
 /* For leaks.h: when evidence was first seen, or 0. */
 void allocator_set_suspected(struct allocator *a, const struct attachment_key *key, int64_t since);
 

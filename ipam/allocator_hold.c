@@ -118,10 +118,10 @@ static void set_text(const char **at, char *text)
 	*at = text;
 }
 
-int allocator_set_attached(struct allocator *a, const struct attachment_key *key, const char *link,
-			   const char *netns, uint64_t netns_inode)
+int allocator_set_attached(struct allocator *a, const struct attachment_key *key,
+			   const struct attached *told)
 {
-	AUTO(free) char *new_link = strdup(link), *new_netns = strdup(netns);
+	AUTO(free) char *new_link = strdup(told->link), *new_netns = strdup(told->netns);
 	struct attachment *x = find(a, key);
 
 	if (!x)
@@ -130,7 +130,9 @@ int allocator_set_attached(struct allocator *a, const struct attachment_key *key
 		return -ENOMEM;
 	set_text(&x->link, TAKE(new_link));
 	set_text(&x->netns, TAKE(new_netns));
-	x->netns_inode = netns_inode;
+	x->netns_inode = told->netns_inode;
+	x->mac = told->mac;
+	x->route_localnet = told->route_localnet;
 	x->state = ATTACHMENT_ATTACHED;
 	x->suspected_since = 0;
 	return 0;

@@ -73,6 +73,8 @@ static const struct field fields[] = {
 	{ FIELD(attachment, netns, "netns", text), .check = path_check },
 	{ FIELD(attachment, netns_inode, "netnsInode", wide) },
 	{ FIELD(attachment, link, "link", text), .check = interface_check },
+	{ FIELD(attachment, mac, "mac", mac) },
+	{ FIELD(attachment, route_localnet, "routeLocalnet", flag) },
 	{ FIELD(attachment, ipam, "ipam", text), .check = word_check },
 	{ FIELD(attachment, assigned, "assigned", wide), .required = true },
 	{ FIELD(attachment, state, "state", choice), .required = true, .choices = states },
@@ -129,6 +131,8 @@ struct attachment *attachment_copy(const struct attachment *a)
 	if (!copy)
 		return NULL;
 	copy->netns_inode = a->netns_inode;
+	copy->mac = a->mac;
+	copy->route_localnet = a->route_localnet;
 	copy->assigned = a->assigned;
 	copy->state = a->state;
 	copy->suspected_since = a->suspected_since;

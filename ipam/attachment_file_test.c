@@ -15,7 +15,9 @@
 #define WHOLE                                                                                      \
 	"{\"version\":1," KEY                                                                      \
 	",\"namespace\":\"prod\",\"pod\":\"web-1\",\"uid\":\"0b1c\",\"netns\":\"/run/netns/x\","   \
-	"\"netnsInode\":\"4026532281\",\"link\":\"roost0123456789\",\"ipam\":\"roost-ipam\","      \
+	"\"netnsInode\":\"4026532281\",\"link\":\"roost0123456789\",\"mac\":\"02:00:0a:01:00:"     \
+	"05\","                                                                                    \
+	"\"routeLocalnet\":true,\"ipam\":\"roost-ipam\","                                          \
 	"\"assigned\":\"98765432109876\",\"state\":\"attached\",\"addresses\":[{\"address\":"      \
 	"\"10.1.0.5\",\"length\":24,\"pool\":\"web\",\"network\":\"default\",\"gateway\":"         \
 	"\"10.1.0.1\"},{\"address\":\"fd00::5\",\"length\":128,\"pool\":\"six\","                  \

@@ -44,8 +44,10 @@ struct attachment {
 	const char *netns;
 	uint64_t netns_inode; /* 0: unknown */
 	const char *link;
-	const char *ipam;  /* the plugin that gave the addresses */
-	uint64_t assigned; /* CLOCK_BOOTTIME, ns */
+	struct mac mac;      /* of the pod's end, once attached */
+	bool route_localnet; /* the pod may reach the host's loopback: the operator wanted it */
+	const char *ipam;    /* the plugin that gave the addresses */
+	uint64_t assigned;   /* CLOCK_BOOTTIME, ns */
 	enum attachment_state state;
 	struct held_addresses addresses;
 	int64_t suspected_since; /* memory only: for leaks.h; 0: not */

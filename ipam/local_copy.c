@@ -204,6 +204,12 @@ static bool add_text(struct json_object *o, const char *name, const char *text)
 	return json_object_object_add(o, name, json_object_new_string(text)) == 0;
 }
 
+/* Only what is set is written. */
+static bool add_flag(struct json_object *o, const char *name, bool set)
+{
+	return !set || json_object_object_add(o, name, json_object_new_boolean(true)) == 0;
+}
+
 int local_copy_put_block(struct local_copy *c, const struct block_copy *block)
 {
 	AUTO(close) int folder = network_folder(c, block->network);
@@ -215,7 +221,7 @@ int local_copy_put_block(struct local_copy *c, const struct block_copy *block)
 	if (r == 0 &&
 	    (!add_text(o, "pool", block->pool) ||
 	     !add_text(o, "cidr", prefix_print(&block->cidr, cidr)) ||
-	     (block->lost && json_object_object_add(o, "lost", json_object_new_boolean(true)) < 0)))
+	     !add_flag(o, "lost", block->lost) || !add_flag(o, "unrouted", block->unrouted)))
 		r = -ENOMEM;
 	r = r ?: json_print(o, &text);
 	return r
@@ -307,6 +313,8 @@ static int decode_block(const char *text, size_t len, struct block_copy *ret, st
 		r = json_read_prefix(json_need(&root, "cidr"), &ret->cidr);
 	if (r > 0)
 		r = json_read_bool(json_member(&root, "lost"), &ret->lost);
+	if (r >= 0)
+		r = json_read_bool(json_member(&root, "unrouted"), &ret->unrouted);
 	if (r < 0)
 		return r;
 	if (!prefix_contains_prefix(&ret->cidr, &ret->block))

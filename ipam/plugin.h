@@ -14,24 +14,36 @@
 #include <json-c/json.h>
 
 #include "lib/cni_main.h"
-
-/* The agent's own limit is 8 s, so an ADD gets its answer rather than ours. */
-#define ADD_DEADLINE_MS   10000U
-#define DEL_DEADLINE_MS   5000U
-#define CHECK_DEADLINE_MS 5000U
-#define GC_DEADLINE_MS    10000U
-/* STATUS is polled, and some runtimes hold a lock meanwhile. */
-#define STATUS_DEADLINE_MS 1000U
+#include "lib/cni_want.h"
 
 cni_verb_fn plugin_add, plugin_del, plugin_check, plugin_gc, plugin_status;
 
 /*
- * One request. 0 and the reply (json_put() it) if the agent said 200; else negative with e
- * filled: the agent's own code and sentence, or why there is no answer: -ENOTCONN for no
- * agent at all, -ETIMEDOUT for none in time.
+ * One request, answered before the deadline. 0 and the reply (json_put() it) if the agent said 200;
+ * else negative with e filled: the agent's own code and sentence, or why there is no answer:
+ * -ENOTCONN for no agent at all, -ETIMEDOUT for none in time.
  */
 int plugin_ask(const struct cni_call *call, const char *method, const char *path, const char *body,
-	       unsigned deadline_ms, struct json_object **ret, struct cni_error *e);
+	       const struct deadline *deadline, struct json_object **ret, struct cni_error *e);
 
+/* What an attachment was given. */
+struct plugin_given {
+	struct json_object *reply; /* NULL: the configuration gave it, nobody was asked */
+	struct cni_result result;  /* its texts are the reply's and the configuration's */
+	bool existing;             /* it had them before this call */
+	size_t n_fixed;            /* addresses at the end that the configuration itself gave */
+	uint32_t mtu;              /* of the node's uplink; 0: not known */
+};
+void plugin_given_done(struct plugin_given *given);
+static inline void plugin_given_done_auto(struct plugin_given *given)
+{
+	plugin_given_done(given);
+}
+
+/* Addresses, routes and DNS for this attachment. After a failure nothing is held by this call. */
+int plugin_assign(const struct cni_call *call, const struct cni_want *want,
+		  struct plugin_given *ret, struct cni_error *e);
+/* Gives back what this very call was given; an attachment that was there before stays. */
+void plugin_undo(const struct cni_call *call, const struct plugin_given *given);
 /* Gives the attachment's addresses back, now or by a note; never fails. */
-void plugin_release(const struct cni_call *call);
+void plugin_release(const struct cni_call *call, const struct deadline *deadline);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "ipam/plugin.h"
-#include "lib/cni_io.h"
 #include "lib/cni_ipam.h"
 
 /*
@@ -37,6 +36,13 @@ static int refuse_if_alive(const struct cni_call *call, const struct cni_result 
 			env->ifname, env->netns, address_print(&v[0], text));
 }
 
+void plugin_given_done(struct plugin_given *given)
+{
+	cni_result_done(&given->result);
+	json_put(given->reply);
+	given->reply = NULL;
+}
+
 static int ask(const struct cni_call *call, const struct cni_want *want,
 	       const struct cni_ipam *ipam, struct json_object **ret, struct cni_error *e)
 {
@@ -48,44 +54,73 @@ static int ask(const struct cni_call *call, const struct cni_want *want,
 	r = cni_assign_body(&call->conf, &call->env, want, ipam, &body, e);
 	if (r < 0)
 		return r;
-	return plugin_ask(call, "POST", "/v1/ipam/assign", body, ADD_DEADLINE_MS, ret, e);
+	return plugin_ask(call, "POST", "/v1/ipam/assign", body, &call->deadline, ret, e);
 }
 
-static int answer(const struct cni_call *call, struct json_object *reply, struct cni_ipam *ipam,
-		  char **ret_output, struct cni_error *e)
+void plugin_undo(const struct cni_call *call, const struct plugin_given *given)
 {
-	AUTO(cni_result_done) struct cni_result result = { 0 };
-	bool existing = false;
-	int r = cni_assign_reply(reply, ipam, &existing, &result, e);
+	const struct deadline deadline = deadline_in(CNI_UNDO_MS);
 
-	if (r == 0 && existing)
-		return refuse_if_alive(call, &result, e)
-			       ?: cni_result_print(&result, call->conf.version, ret_output, e);
+	if (given->reply && !given->existing)
+		plugin_release(call, &deadline);
+}
+
+static int take_reply(const struct cni_call *call, struct cni_ipam *ipam,
+		      struct plugin_given *given, struct cni_error *e)
+{
+	struct json_at root = json_root(given->reply, NULL);
+	int64_t mtu = 0;
+	int r = cni_assign_reply(given->reply, ipam, &given->existing, &given->result, e);
+
+	if (r < 0) {
+		plugin_undo(call, given);
+		return r;
+	}
+	json_read_integer(json_member(&root, "mtu"), 0, UINT16_MAX, &mtu);
+	given->mtu = (uint32_t)mtu;
+	given->n_fixed = ipam->n_addresses;
+	return 0;
+}
+
+int plugin_assign(const struct cni_call *call, const struct cni_want *want,
+		  struct plugin_given *ret, struct cni_error *e)
+{
+	AUTO(cni_ipam_done) struct cni_ipam ipam = { 0 };
+	AUTO(plugin_given_done) struct plugin_given given = { 0 };
+	int r = cni_ipam_read(&call->conf, &ipam, e);
+
+	if (r < 0)
+		return r;
+	if (ipam.ignored[0])
+		cni_debug(call, ipam.debug, "ignored in the IPAM configuration: %s", ipam.ignored);
+	if (ipam.n_ranges > 0 && want->pools_from_pod)
+		cni_debug(call, ipam.debug,
+			  "ignored: the pod's annotation roost.io/pool, since "
+			  "this network has ranges of its own");
+	r = ask(call, want, &ipam, &given.reply, e);
 	if (r == 0)
-		r = cni_result_print(&result, call->conf.version, ret_output, e);
-	/* Only what this very call was given; an attachment that was there before stays. */
-	if (r < 0 && reply)
-		plugin_release(call);
-	return r;
+		r = take_reply(call, &ipam, &given, e);
+	if (r < 0)
+		return r;
+	*ret = given;
+	given = (struct plugin_given){ 0 };
+	return 0;
 }
 
 int plugin_add(const struct cni_call *call, char **ret_output, struct cni_error *e)
 {
 	AUTO(cni_want_done) struct cni_want want = { 0 };
-	AUTO(cni_ipam_done) struct cni_ipam ipam = { 0 };
-	AUTO(json_put) struct json_object *reply = NULL;
+	AUTO(plugin_given_done) struct plugin_given given = { 0 };
 	int r = cni_want_read(&call->conf, &call->env, &want, e);
 
 	if (r == 0)
-		r = cni_ipam_read(&call->conf, &ipam, e);
+		r = plugin_assign(call, &want, &given, e);
 	if (r < 0)
 		return r;
-	if (ipam.ignored[0])
-		cni_debug(call, ipam.debug, "ignored in the IPAM configuration: %s", ipam.ignored);
-	if (ipam.n_ranges > 0 && want.pools_from_pod)
-		cni_debug(call, ipam.debug,
-			  "ignored: the pod's annotation roost.io/pool, since "
-			  "this network has ranges of its own");
-	r = ask(call, &want, &ipam, &reply, e);
-	return r < 0 ? r : answer(call, reply, &ipam, ret_output, e);
+	r = given.existing ? refuse_if_alive(call, &given.result, e) : 0;
+	if (r == 0)
+		r = cni_result_print(&given.result, call->conf.version, ret_output, e);
+	if (r < 0)
+		plugin_undo(call, &given);
+	return r;
 }

@@ -57,8 +57,9 @@ static int explain_refusal(const struct cni_call *call, unsigned status, struct 
 }
 
 int plugin_ask(const struct cni_call *call, const char *method, const char *path, const char *body,
-	       unsigned deadline_ms, struct json_object **ret, struct cni_error *e)
+	       const struct deadline *deadline, struct json_object **ret, struct cni_error *e)
 {
+	const unsigned deadline_ms = deadline_left(deadline);
 	AUTO(json_put) struct json_object *reply = NULL;
 	struct err why = { "" };
 	unsigned status = 0;

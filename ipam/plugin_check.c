@@ -13,7 +13,7 @@ static int ask_check(const struct cni_call *call, const struct addresses *addres
 
 	if (cni_attachment_body(&call->conf, &call->env, addresses, &body) < 0)
 		return cni_no_memory(e);
-	return plugin_ask(call, "POST", "/v1/ipam/check", body, CHECK_DEADLINE_MS, &reply, e);
+	return plugin_ask(call, "POST", "/v1/ipam/check", body, &call->deadline, &reply, e);
 }
 
 /* The addresses in prevResult that are ours to check. */
@@ -62,7 +62,7 @@ int plugin_gc(const struct cni_call *call, char **ret_output, struct cni_error *
 		return r;
 	if (cni_gc_body(&call->conf, &valid, &body) < 0)
 		return cni_no_memory(e);
-	return plugin_ask(call, "POST", "/v1/ipam/gc", body, GC_DEADLINE_MS, &reply, e);
+	return plugin_ask(call, "POST", "/v1/ipam/gc", body, &call->deadline, &reply, e);
 }
 
 int plugin_status(const struct cni_call *call, char **ret_output, struct cni_error *e)
@@ -74,7 +74,7 @@ int plugin_status(const struct cni_call *call, char **ret_output, struct cni_err
 	(void)ret_output;
 	/* A network's name has no character that a query would mind. */
 	snprintf(path, sizeof(path), "/v1/ipam/status?network=%s", call->conf.name);
-	r = plugin_ask(call, "GET", path, NULL, STATUS_DEADLINE_MS, &reply, e);
+	r = plugin_ask(call, "GET", path, NULL, &call->deadline, &reply, e);
 	/* Whatever the reason, it means that an ADD would fail now. */
 	if (r < 0 && e->code != CNI_CODE_IMPAIRED)
 		e->code = CNI_CODE_UNAVAILABLE;

@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DEL: it succeeds whatever happens, and what could not be done now is done by the agent later. */
 #include "ipam/plugin.h"
-#include "lib/cni_io.h"
 #include "lib/cni_ipam.h"
 #include "lib/cni_spool.h"
 #include "lib/files.h"
 
-static int ask(const struct cni_call *call, const char *body, unsigned deadline_ms)
+static int ask(const struct cni_call *call, const char *body, const struct deadline *deadline)
 {
 	AUTO(json_put) struct json_object *reply = NULL;
 	struct cni_error e = { 0 };
-	int r = plugin_ask(call, "POST", "/v1/ipam/release", body, deadline_ms, &reply, &e);
+	int r = plugin_ask(call, "POST", "/v1/ipam/release", body, deadline, &reply, &e);
 
 	if (r < 0)
 		cni_debug(call, false, "%s", e.msg.text);
 	return r;
 }
 
-void plugin_release(const struct cni_call *call)
+void plugin_release(const struct cni_call *call, const struct deadline *deadline)
 {
-	struct deadline deadline = deadline_in(DEL_DEADLINE_MS);
+	/* Not all of it: the note must be written, and the agent asked again. */
+	const struct deadline first = deadline_in(deadline_left(deadline) / 4 * 3);
 	AUTO(free) char *body = NULL;
 	AUTO(close) int spool = -1;
 	char note[CNI_NOTE_NAME];
 	struct err why = { "" };
-	unsigned left;
 
 	if (cni_attachment_body(&call->conf, &call->env, NULL, &body) == 0 &&
-	    ask(call, body, DEL_DEADLINE_MS) == 0)
+	    ask(call, body, &first) == 0)
 		return;
 	if (cni_spool_release(&call->conf, &call->env, &spool, note, &why) < 0) {
 		cni_complain(call,
@@ -37,8 +36,7 @@ void plugin_release(const struct cni_call *call)
 		return;
 	}
 	/* An agent that came up meanwhile may have read the spool before the note was in it. */
-	left = deadline_left(&deadline);
-	if (body && left > 0 && ask(call, body, left) == 0)
+	if (body && ask(call, body, deadline) == 0)
 		file_remove(spool, note);
 }
 
@@ -46,6 +44,6 @@ int plugin_del(const struct cni_call *call, char **ret_output, struct cni_error 
 {
 	(void)ret_output;
 	(void)e;
-	plugin_release(call);
+	plugin_release(call, &call->deadline);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/fields.h"
+#include "lib/pod_link.h"
 
 int cni_network_check(const char *text, struct err *err)
 {
@@ -222,6 +223,57 @@ struct attachment_key release_request_key(const struct release_request *r)
 	return (struct attachment_key){ r->network, r->container, r->interface };
 }
 
+/* --- attach --------------------------------------------------------------------------------- */
+
+static const struct field attach_request_fields[] = {
+	KEY_FIELDS(attach_request),
+	{ FIELD(attach_request, netns, "netns", text), .check = path_check },
+	{ FIELD(attach_request, namespace, "namespace", text), .check = word_check },
+	{ FIELD(attach_request, pod, "pod", text), .check = word_check },
+	{ FIELD(attach_request, uid, "uid", text), .check = id_check },
+	{ FIELD(attach_request, link, "link", text), .required = true, .check = interface_check },
+	{ FIELD(attach_request, ipam, "ipam", text), .required = true, .check = word_check },
+	{ FIELD(attach_request, mac, "mac", mac), .required = true },
+	{ FIELD(attach_request, route_localnet, "routeLocalnet", flag) },
+	{ LIST(attach_request, addresses, "addresses", &one_address), .required = true },
+};
+
+/* The name tells after a restart whose link it is, so no other one is accepted. */
+static int attach_check(void *request, struct err *err)
+{
+	struct attach_request *r = request;
+	char link[IF_NAME_TEXT];
+
+	if (strcmp(pod_link_name(r->container, r->interface, link), r->link) != 0)
+		return err_set(err, -EINVAL,
+			       "field \"link\": %s is not the name that follows from container and "
+			       "interface (%s)",
+			       r->link, link);
+	if (r->addresses.n == 0)
+		return err_set(err, -EINVAL, "field \"addresses\": is empty");
+	return addresses_check(&r->addresses, err);
+}
+
+REQUEST_DEFINE(attach_request, attach_check)
+
+struct attachment_key attach_request_key(const struct attach_request *r)
+{
+	return (struct attachment_key){ r->network, r->container, r->interface };
+}
+
+unsigned attach_verdict(const struct attach_request *r, const struct attachment *a, struct err *err)
+{
+	const struct check_request all = { r->network, r->container, r->interface, r->addresses };
+
+	if (check_verdict(&all, a, err))
+		return 103;
+	if (r->addresses.n == a->addresses.n)
+		return 0;
+	err_set(err, 0, "%s of container %s holds %zu addresses, not %zu", a->interface,
+		a->container, a->addresses.n, r->addresses.n);
+	return 103;
+}
+
 /* --- check ---------------------------------------------------------------------------------- */
 
 static const struct field check_request_fields[] = {
@@ -267,7 +319,8 @@ REQUEST_DEFINE(gc_request, NULL)
 
 bool gc_keeps(const struct gc_request *r, const struct attachment *a)
 {
-	if (attachment_is_mark(a) || strcmp(a->network, r->network) != 0)
+	if (attachment_is_mark(a) || a->state == ATTACHMENT_RELEASING ||
+	    strcmp(a->network, r->network) != 0)
 		return true;
 	for (size_t i = 0; i < r->valid.n; i++)
 		if (strcmp(r->valid.v[i].container, a->container) == 0 &&

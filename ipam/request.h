@@ -44,6 +44,17 @@ struct release_request {
 	uint64_t boottime; /* of a note in the spool; 0 otherwise */
 };
 
+/* A veth pair that a main plugin has made, with what it put into the pod; for check as well. */
+struct attach_request {
+	const char *network, *container, *interface;
+	const char *netns;
+	const char *namespace, *pod, *uid;
+	const char *link, *ipam;
+	struct mac mac;
+	bool route_localnet;
+	struct addresses addresses;
+};
+
 struct check_request {
 	const char *network, *container, *interface;
 	struct addresses addresses;
@@ -73,12 +84,17 @@ name_check_fn cni_network_check;
 	}
 REQUEST(assign_request)
 REQUEST(release_request)
+REQUEST(attach_request)
 REQUEST(check_request)
 REQUEST(gc_request)
 
 struct attachment_key assign_request_key(const struct assign_request *r);
+struct attachment_key attach_request_key(const struct attach_request *r);
 struct attachment_key release_request_key(const struct release_request *r);
-/* Whether gc leaves it alone: another network, listed, or a mark. */
+/* Whether gc leaves it alone: another network, listed, a mark, or on its way out already. */
 bool gc_keeps(const struct gc_request *r, const struct attachment *a);
 /* 0, or the code of docs/LOCAL-API.md (103) and a sentence. */
+/* 0, or 103 and a sentence: the attachment must hold these addresses and no others. */
+unsigned attach_verdict(const struct attach_request *r, const struct attachment *a,
+			struct err *err);
 unsigned check_verdict(const struct check_request *r, const struct attachment *a, struct err *err);

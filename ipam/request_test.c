@@ -127,6 +127,57 @@ static void a_release_may_be_a_note_from_the_spool(void **unused)
 	REFUSED(release_request, "{" KEY ",\"boottime\":-1}", "field \"boottime\": -1 is negative");
 }
 
+#define ATTACH                                                                                     \
+	"{" KEY ",\"link\":\"roost96c6b68b65\",\"ipam\":\"host-local\","                           \
+	"\"mac\":\"02:00:0a:01:00:05\",\"addresses\":[\"10.1.0.5\",\"fd00::5\"]"
+
+static void an_attach_names_the_link_that_follows_from_its_key(void **unused)
+{
+	AUTO(attach_request_done) struct attach_request r = { 0 };
+
+	(void)unused;
+	DECODE(attach_request, ATTACH ",\"routeLocalnet\":true}", &r);
+	assert_string_equal(r.link, "roost96c6b68b65");
+	assert_int_equal(r.mac.bytes[5], 5);
+	assert_true(r.route_localnet);
+	assert_int_equal(r.addresses.n, 2);
+	REFUSED(attach_request,
+		"{" KEY
+		",\"link\":\"roost0000000000\",\"ipam\":\"x\",\"mac\":\"02:00:0a:01:00:05\","
+		"\"addresses\":[\"10.1.0.5\"]}",
+		"field \"link\": roost0000000000 is not the name that follows from container and "
+		"interface (roost96c6b68b65)");
+	REFUSED(attach_request,
+		"{" KEY
+		",\"link\":\"roost96c6b68b65\",\"ipam\":\"x\",\"mac\":\"02:00:0a:01:00:05\","
+		"\"addresses\":[]}",
+		"field \"addresses\": is empty");
+	REFUSED(attach_request, "{" KEY ",\"link\":\"roost96c6b68b65\",\"ipam\":\"x\"}",
+		"field \"mac\": is missing");
+}
+
+static void an_attach_must_hold_exactly_its_addresses(void **unused)
+{
+	AUTO(attach_request_done) struct attach_request r = { 0 };
+	struct held_address held[3] = { { .address = { AF_INET, { 10, 1, 0, 5 } } },
+					{ .address = { AF_INET6, { 0xfd, [15] = 5 } } },
+					{ .address = { AF_INET, { 10, 1, 0, 6 } } } };
+	struct attachment a = { .container = "3f9c",
+				.interface = "eth0",
+				.addresses = { held, 2 } };
+	struct err err = { "" };
+
+	(void)unused;
+	DECODE(attach_request, ATTACH "}", &r);
+	assert_int_equal(attach_verdict(&r, &a, &err), 0);
+	a.addresses.n = 3;
+	assert_int_equal(attach_verdict(&r, &a, &err), 103);
+	assert_string_equal(err.text, "eth0 of container 3f9c holds 3 addresses, not 2");
+	a.addresses.n = 1;
+	assert_int_equal(attach_verdict(&r, &a, &err), 103);
+	assert_string_equal(err.text, "eth0 of container 3f9c does not hold fd00::5");
+}
+
 static void check_compares_the_addresses(void **unused)
 {
 	AUTO(check_request_done) struct check_request r = { 0 };
@@ -177,6 +228,8 @@ int main(void)
 		cmocka_unit_test(a_senseless_assign_is_refused_with_a_sentence),
 		cmocka_unit_test(a_list_has_its_limit),
 		cmocka_unit_test(a_release_may_be_a_note_from_the_spool),
+		cmocka_unit_test(an_attach_names_the_link_that_follows_from_its_key),
+		cmocka_unit_test(an_attach_must_hold_exactly_its_addresses),
 		cmocka_unit_test(check_compares_the_addresses),
 		cmocka_unit_test(gc_keeps_what_is_listed_or_elsewhere),
 	};

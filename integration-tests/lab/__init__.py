@@ -24,7 +24,8 @@ side by side with the same names and addresses.
 
     process    how programs are started, watched, ended     namespace, node, pod   machines
     links      cables and switches                          etcd, gateway          etcd
-    bird, tls, ping, wait                                   lab, session, janitor  who owns what
+    bird, tls, ping, steady, packets, wait                  lab, session, janitor  who owns what
+    agent, cluster, cni                                     podman, containerd, libcni     runtimes
 """
 
 from .etcd import EtcdError

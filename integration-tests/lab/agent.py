@@ -11,6 +11,7 @@
 import collections
 import http.client
 import json
+import pathlib
 import signal
 import socket
 
@@ -18,6 +19,7 @@ from . import cni
 from .wait import wait_until
 
 RUN = "/run/roost"
+TEMPLATES = pathlib.Path(__file__).resolve().parent.parent.parent / "templates"
 PREFIX = "/roost/v1/"
 Reply = collections.namedtuple("Reply", "status body")
 
@@ -44,8 +46,12 @@ class _Connection(http.client.HTTPConnection):
 class Agent:
     """One node's agent: a program that is started, killed and started again."""
 
-    def __init__(self, node, build, etcd, *flags):
+    def __init__(self, node, build, etcd, *flags, bird=None):
+        """bird: the program of the BIRD that it manages; without one it leaves BIRD alone."""
         self.node, self.build, self.etcd, self.flags = node, build, etcd, list(flags)
+        if "--bird-config" not in flags:
+            self.flags += (["--bird-program", bird, "--template-dir", TEMPLATES] if bird
+                           else ["--bird-config", "none"])
         self.process = None
         self.run_dir = flags[flags.index("--run-dir") + 1] if "--run-dir" in flags else RUN
         if node not in etcd.switch.ports:

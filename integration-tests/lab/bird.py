@@ -10,6 +10,11 @@ from .wait import wait_until
 CONFIG, CONTROL = "/etc/bird/bird.conf", "/run/bird/bird.ctl"
 
 
+def _seconds(text):
+    h, m, s = re.search(r"(\d+):(\d+):([\d.]+)", text).groups()
+    return int(h) * 3600 + int(m) * 60 + float(s)
+
+
 class BirdError(AssertionError):
     """BIRD answered with an error (a code of 8xxx or 9xxx)."""
 
@@ -17,8 +22,9 @@ class BirdError(AssertionError):
 class Bird:
     """One BIRD; configuration and socket lie where Debian's package has them."""
 
-    def __init__(self, node, config, name="bird"):
-        self.node, self.name, self.process = node, name, None
+    def __init__(self, node, config, name="bird", program="bird"):
+        """program: another version's, see conftest's bird_program."""
+        self.node, self.name, self.program, self.process = node, name, program, None
         self.write(config)
 
     def write(self, config):
@@ -28,7 +34,7 @@ class Bird:
     def start(self, *args):
         """Start in the foreground; returns when the socket answers. args: say "-R"."""
         self.process = self.node.spawn(self.name,
-                                       ["bird", "-f", "-c", CONFIG, "-s", CONTROL, *args])
+                                       [self.program, "-f", "-c", CONFIG, "-s", CONTROL, *args])
         self.wait_ready()
         return self
 
@@ -67,6 +73,18 @@ class Bird:
         """{name: the words after it in `show protocols`}."""
         rows = [line.split(None, 1) for line in self.birdc("show protocols").splitlines()[1:]]
         return {name: rest for name, rest in (r for r in rows if len(r) == 2)}
+
+    # BIRD works times out from the wall clock of the moment: the same one differs by a millisecond
+    # from call to call. Compare with pytest.approx(abs=0.2).
+
+    def reconfigured(self):
+        """When it last took a configuration, in seconds of the day."""
+        return _seconds(re.search("Last reconfiguration on (.*)", self.birdc("show status"))[1])
+
+    def up_since(self):
+        """{name: seconds of the day} of the protocols that are up."""
+        rows = {name: words.split() for name, words in self.protocols().items()}
+        return {name: _seconds(words[3]) for name, words in rows.items() if words[2] == "up"}
 
     def wait_up(self, protocol, timeout=30):
         """Wait until a BGP session is established."""

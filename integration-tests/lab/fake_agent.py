@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An agent's local API as far as an IPAM plugin can tell: docs/LOCAL-API.md in a thread.
+"""An agent's local API as far as a plugin can tell: docs/LOCAL-API.md in a thread.
 
 Give answer() to have it say what you like: it returns (status, object), bytes to be sent
 as they are, or None for no answer at all.
@@ -15,10 +15,12 @@ class FakeAgent:
     """Listens on a path that may lie in a node: FakeAgent(node.path("/run/roost/agent.sock"))."""
 
     def __init__(self, path, answer=None, addresses=("10.77.0.5",), length=24, gateway="10.77.0.1",
-                 routes=()):
+                 routes=(), mtu=0, node=None):
+        """node: where it destroys the links of pods that are detached."""
         self.path, self.answer = str(path), answer or self.serve
         self.addresses, self.length, self.gateway = list(addresses), length, gateway
-        self.routes = list(routes)
+        self.routes, self.mtu, self.node = list(routes), mtu, node
+        self.attached = {}  # likewise -> the body of attach
         self.held = {}      # (network, container, interface) -> addresses
         self.requests = []  # (path, body) in order of arrival
         self._lock = threading.Lock()
@@ -57,7 +59,8 @@ class FakeAgent:
             existing = key in self.held
             self.held.setdefault(key, list(self.addresses))
             return 200, {"addresses": [self._given(a) for a in self.held[key]],
-                         "routes": self.routes, "dns": {}, "existing": existing}
+                         "routes": self.routes, "dns": {}, "existing": existing,
+                         "mtu": self.mtu}
         if path == "/v1/ipam/release":
             return 200, {"released": self.held.pop(key, [])}
         if path == "/v1/ipam/check":
@@ -66,9 +69,30 @@ class FakeAgent:
             if body["addresses"] != self.held[key]:
                 return 409, {"code": 103, "error": "holds other addresses", "details": ""}
             return 200, {"addresses": []}
-        if path == "/v1/ipam/gc":
+        if path in ("/v1/ipam/gc", "/v1/gc"):
             return 200, {"released": []}
+        if path in ("/v1/attach", "/v1/check"):
+            return self._attach(key, body, path == "/v1/check")
+        if path == "/v1/detach":
+            return self._detach(key)
+        if path == "/v1/node":
+            return 200, {"node": "n1", "mtu": self.mtu}
         return 200, {"ready": True}
+
+    def _detach(self, key):
+        body = self.attached.pop(key, None)
+        if self.node and body:
+            self.node.run(["ip", "link", "delete", body["link"]], check=False)
+        return 200, {"released": self.held.pop(key, [])}
+
+    def _attach(self, key, body, check):
+        ours = body["ipam"] == "roost-ipam"
+        if (ours and key not in self.held) or (check and key not in self.attached):
+            return 404, {"code": 3, "error": "no such attachment", "details": ""}
+        if ours and body["addresses"] != self.held[key]:
+            return 409, {"code": 103, "error": "holds other addresses", "details": ""}
+        self.attached.setdefault(key, body)
+        return 200, {}
 
     def _given(self, address):
         six = ":" in address

@@ -4,8 +4,8 @@
     janitor.py SESSION-ID FOLDER
 
 Its standard input is a pipe from pytest. The pipe ends when pytest does, by whatever
-signal; then every process with the session's mark is killed and the session's folder
-removed. In a good end nothing of either is left, and this does nothing. It lives in
+signal; then every process with the session's mark is killed, the session's folder and its
+control groups removed. In a good end nothing of either is left, and this does nothing. It lives in
 its own session, so that Ctrl-C and a closed terminal do not reach it.
 """
 
@@ -16,7 +16,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lab import process  # noqa: E402
+from lab import cgroups, process  # noqa: E402
 
 if __name__ == "__main__":
     session, folder = sys.argv[1:]
@@ -25,4 +25,5 @@ if __name__ == "__main__":
     # One that pytest was starting at its last moment may have got its mark just now.
     time.sleep(0.1)
     process.kill_marked(session)
+    cgroups.remove(session)
     shutil.rmtree(folder, ignore_errors=True)

@@ -4,7 +4,7 @@
 import re
 import shutil
 
-from . import process
+from . import cgroups, process
 from .bird import Bird
 from .etcd import EtcdCluster
 from .links import Cable, Switch
@@ -46,9 +46,9 @@ class Lab:
         """A running etcd (etcd.py says what else can be asked for)."""
         return EtcdCluster(self, members, **kwargs).start()
 
-    def bird(self, node, config):
+    def bird(self, node, config, program="bird"):
         """A running BIRD on a node."""
-        return Bird(node, config).start()
+        return Bird(node, config, program=program).start()
 
     @property
     def authority(self):
@@ -116,6 +116,7 @@ class Lab:
                 n.destroy()
             # Grandchildren, and what a KeyboardInterrupt kept us from noting down.
             process.kill_marked(self.id)
+            cgroups.remove(self.id)
         for p in {p.log_path: p for p in self.processes}.values():
             wrong += [f"{p.name}: {m.group()}" for m in _SANITIZER.finditer(p.log)]
         assert not wrong, "\n".join(wrong)

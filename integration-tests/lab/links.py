@@ -88,7 +88,7 @@ class Switch(Namespace):
     def add(self, node):
         """Plug a node in; returns its (first) address."""
         self.ports[node] = Port(self, node, len(self.ports) + 1)
-        return self.address(node)
+        return self.ports[node].addresses[0].split("/")[0]
 
     def address(self, node, family=4):
         """A node's address here, without the prefix length."""

@@ -19,6 +19,33 @@ CLONE_NEWNET = 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+def socket_in(path, *args):
+    """A socket of the network namespace that this file stands for.
+
+    A socket belongs to the namespace of the thread that made it, for good. A thread
+    of its own goes there and ends there, so the test's thread never leaves home.
+    """
+    made = []
+
+    def make():
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if _libc.setns(fd, CLONE_NEWNET) != 0:
+                raise OSError(ctypes.get_errno(), "setns")
+            made.append(socket.socket(*args))
+        except OSError as e:
+            made.append(e)
+        finally:
+            os.close(fd)
+
+    thread = threading.Thread(target=make)
+    thread.start()
+    thread.join()
+    if isinstance(made[0], OSError):
+        raise made[0]
+    return made[0]
+
+
 class Namespace:
     """A network namespace with `lo` up; Node adds what makes a machine."""
 
@@ -87,30 +114,8 @@ class Namespace:
     # --- sockets --------------------------------------------------------------------------------
 
     def socket(self, *args):
-        """A socket of this namespace, for use by the test itself.
-
-        A socket belongs to the namespace of the thread that made it, for good. A thread
-        of its own goes there and ends there, so the test's thread never leaves home.
-        """
-        made = []
-
-        def make():
-            fd = os.open(f"/proc/{self.pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                if _libc.setns(fd, CLONE_NEWNET) != 0:
-                    raise OSError(ctypes.get_errno(), "setns")
-                made.append(socket.socket(*args))
-            except OSError as e:
-                made.append(e)
-            finally:
-                os.close(fd)
-
-        thread = threading.Thread(target=make)
-        thread.start()
-        thread.join()
-        if isinstance(made[0], OSError):
-            raise made[0]
-        return made[0]
+        """A socket of this namespace, for use by the test itself."""
+        return socket_in(f"/proc/{self.pid}/ns/net", *args)
 
     def ping(self, address, timeout=1.0):
         """Whether an address answers one echo request; about 0.2 ms if it does."""

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from . import host, process
+from . import cgroups, host, process
 from .lab import Lab
 
 _PREFIX = "roost-lab-"
@@ -39,12 +39,15 @@ class Session:
         """Remove what is left; raises if a process outlived its lab or the host changed."""
         left = [(pid, _command_line(pid)) for pid in process.marked(self.id)]
         process.kill_marked(self.id)
+        groups = cgroups.found(self.id)
+        cgroups.remove(self.id)
         shutil.rmtree(self.dir, ignore_errors=True)
         os.close(self._lock)
         self._janitor.stdin.close()
         self._janitor.wait(10)
         changed = host.differences(self.host_before, host.state())
         assert not left, f"processes outlived their test: {left}"
+        assert not groups, f"control groups outlived their test: {groups}"
         assert not changed, "this run changed the host:\n" + "\n".join(changed)
 
 
@@ -73,6 +76,7 @@ def sweep():
             continue
         else:
             process.kill_marked(folder.name)
+            cgroups.remove(folder.name)
             shutil.rmtree(folder, ignore_errors=True)
         finally:
             os.close(fd)

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/delta_kernel.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIGHT_OVER_MS     60000
+#define FIGHT_WAIT_MS     100
+#define FIGHT_WAIT_MAX_MS 30000
+
+static int add(struct changes *c, const struct change *change)
+{
+	if (c->n == c->room) {
+		size_t room = c->room ? 2 * c->room : 16;
+		struct change *grown = reallocarray(c->v, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		c->v = grown;
+		c->room = room;
+	}
+	c->v[c->n++] = *change;
+	return 0;
+}
+
+void changes_done(struct changes *c)
+{
+	free(c->v);
+	*c = (struct changes){ 0 };
+}
+
+/* --- fights --------------------------------------------------------------------------------- */
+
+void holding_repaired(struct holding *h, uint64_t now)
+{
+	uint64_t wait = 0;
+
+	if (now - h->repaired > FIGHT_OVER_MS + FIGHT_WAIT_MAX_MS)
+		h->fights = 0;
+	h->repaired = now;
+	if (h->fights < UINT8_MAX)
+		h->fights++;
+	if (h->fights > FIGHT_PATIENCE) {
+		unsigned doublings = (unsigned)h->fights - FIGHT_PATIENCE;
+
+		wait = doublings < 10 ? (uint64_t)FIGHT_WAIT_MS << doublings : FIGHT_WAIT_MAX_MS;
+		wait = wait < FIGHT_WAIT_MAX_MS ? wait : FIGHT_WAIT_MAX_MS;
+	}
+	h->not_before = now + wait;
+}
+
+static bool put_off(const struct holding *h, uint64_t now, struct changes *c)
+{
+	if (!h || h->not_before <= now)
+		return false;
+	if (!c->next || h->not_before < c->next)
+		c->next = h->not_before;
+	return true;
+}
+
+/* --- what is missing ------------------------------------------------------------------------ */
+
+static bool is_off(const struct message_conf *host, enum devconf c)
+{
+	return (host->known & CONF_BIT(c)) && !host->conf[c];
+}
+
+static int missing_host(const struct desired *d, const struct kernel_view *view, uint64_t now,
+			struct changes *ret)
+{
+	struct change c = { .kind = CHANGE_HOST, .family = AF_INET };
+	int err = 0;
+
+	c.repair = view->forwarding4.confirmed;
+	if (is_off(&view->host4, CONF_FORWARDING) && !put_off(&view->forwarding4, now, ret))
+		err = add(ret, &c);
+	c.family = AF_INET6;
+	c.repair = view->forwarding6.confirmed;
+	if (err == 0 && d->ipv6 && is_off(&view->host6, CONF6_FORWARDING) &&
+	    !put_off(&view->forwarding6, now, ret))
+		err = add(ret, &c);
+	return err;
+}
+
+/* Settings that the kernel has not told it does not have: IPv6 may be switched off as a whole. */
+static uint16_t differing(const struct desired_link *want, const struct klink *l)
+{
+	uint16_t differ = 0;
+	int32_t value;
+
+	for (enum devconf c = 0; c < N_DEVCONF; c++)
+		if (desired_conf(want, c, &value) && (l->known & CONF_BIT(c)) &&
+		    l->conf[c] != value)
+			differ |= CONF_BIT(c);
+	return differ;
+}
+
+static bool link_change(const struct desired_link *want, const struct held_link *l,
+			struct change *ret)
+{
+	*ret = (struct change){ .kind = CHANGE_LINK,
+				.repair = l->h.confirmed,
+				.link = *want,
+				.differ = differing(want, &l->link),
+				.up = !(l->link.flags & IFF_UP),
+				.gateway6 = want->ipv6 ? l->gateway6 : GATEWAY6_READY };
+	return ret->differ || ret->up || ret->gateway6 != GATEWAY6_READY;
+}
+
+static int missing_links(const struct desired *d, const struct kernel_view *view, uint64_t now,
+			 struct changes *ret)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < d->n_links; i++) {
+		const struct held_link *l = kernel_view_link(view, d->links[i].index);
+		struct change c;
+
+		if (l && link_change(&d->links[i], l, &c) && !put_off(&l->h, now, ret))
+			err = add(ret, &c);
+	}
+	return err;
+}
+
+static bool same_mac(const struct kneighbour *a, const struct kneighbour *b)
+{
+	return memcmp(&a->mac, &b->mac, sizeof(a->mac)) == 0;
+}
+
+static int missing_neighbours(const struct desired *d, const struct kernel_view *view, uint64_t now,
+			      struct changes *ret)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < d->n_neighbours; i++) {
+		const struct kneighbour *want = &d->neighbours[i];
+		const struct held_neighbour *n = kernel_view_neighbour(view, want);
+		struct change c = { .kind = CHANGE_NEIGHBOUR, .neighbour = *want };
+
+		if (n && n->h.held && same_mac(&n->neighbour, want))
+			continue;
+		c.repair = n && n->h.confirmed;
+		if (!put_off(n ? &n->h : NULL, now, ret))
+			err = add(ret, &c);
+	}
+	return err;
+}
+
+static int missing_route(const struct kroute *want, const struct kernel_view *view, uint64_t now,
+			 struct changes *ret)
+{
+	const struct held_route *r = kernel_view_route(view, want);
+	struct change c = { .kind = CHANGE_ROUTE_OLD };
+	int err = 0;
+
+	if (r && (r->h.held || r->stranger || put_off(&r->h, now, ret)))
+		return 0;
+	for (const struct held_route *old = kernel_view_routes(view, want); err == 0 && old;
+	     old = old->next)
+		if (old->h.held) {
+			c.route = old->route;
+			err = add(ret, &c);
+		}
+	c.kind = CHANGE_ROUTE;
+	c.route = *want;
+	c.repair = r && r->h.confirmed;
+	return err ?: add(ret, &c);
+}
+
+int delta_missing(const struct desired *d, const struct kernel_view *view, uint64_t now,
+		  struct changes *ret)
+{
+	int err = missing_host(d, view, now, ret);
+
+	err = err ?: missing_links(d, view, now, ret);
+	err = err ?: missing_neighbours(d, view, now, ret);
+	ret->first_route = ret->n;
+	for (size_t i = 0; err == 0 && i < d->n_routes; i++)
+		err = missing_route(&d->routes[i], view, now, ret);
+	ret->n_routes = ret->n - ret->first_route;
+	return err;
+}
+
+/* --- what is too much ----------------------------------------------------------------------- */
+
+struct surplus {
+	const struct desired *desired;
+	const struct kernel_view *view;
+	struct changes *changes;
+	int err;
+};
+
+static int by_route_key(const void *a, const void *b)
+{
+	return kroute_compare_key(&((const struct change *)a)->route,
+				  &((const struct change *)b)->route);
+}
+
+/* Where another takes its place, that has been dealt with. */
+static bool is_replaced(const struct changes *c, const struct kroute *r)
+{
+	const struct change key = { .route = *r };
+
+	return c->n_routes &&
+	       bsearch(&key, c->v + c->first_route, c->n_routes, sizeof(key), by_route_key);
+}
+
+/*
+ * A pod's link that lives and of which nobody has a record: somebody removed its file while no
+ * agent was there. The pod may well be alive, so what leads to it stays until its link goes.
+ */
+static bool is_unknown_pod(const struct surplus *s, uint32_t index)
+{
+	const struct held_link *l = index ? kernel_view_link(s->view, index) : NULL;
+
+	if (!l || !l->pod || pod_link_is_doomed(l->link.group))
+		return false;
+	for (size_t i = 0; i < s->desired->n_links; i++)
+		if (s->desired->links[i].index == index)
+			return false;
+	return true;
+}
+
+/* The destination is another pod's now, or that of this one on another link. */
+static bool is_elsewhere(const struct surplus *s, const struct kroute *r)
+{
+	for (size_t i = 0; i < s->desired->n_routes; i++)
+		if (kroute_compare_key(&s->desired->routes[i], r) == 0)
+			return true;
+	return false;
+}
+
+static void surplus_route(struct held_route *r, void *arg)
+{
+	struct surplus *s = arg;
+	struct change c = { .kind = CHANGE_ROUTE_GONE, .forget = !r->h.held, .route = r->route };
+
+	if (s->err < 0 || desired_route(s->desired, &r->route) ||
+	    (r->h.held && (is_replaced(s->changes, &r->route) ||
+			   (is_unknown_pod(s, r->route.oif) && !is_elsewhere(s, &r->route)))))
+		return;
+	s->err = add(s->changes, &c);
+}
+
+static void surplus_neighbour(struct held_neighbour *n, void *arg)
+{
+	struct surplus *s = arg;
+	struct change c = { .kind = CHANGE_NEIGHBOUR_GONE,
+			    .forget = !n->h.held,
+			    .neighbour = n->neighbour };
+
+	if (s->err < 0 ||
+	    (n->h.held && (!n->neighbour.ours || is_unknown_pod(s, n->neighbour.link))) ||
+	    desired_neighbour(s->desired, &n->neighbour))
+		return;
+	s->err = add(s->changes, &c);
+}
+
+int delta_surplus(const struct desired *d, const struct kernel_view *view, struct changes *ret)
+{
+	struct surplus s = { .desired = d, .view = view, .changes = ret };
+
+	kernel_view_each_route(view, surplus_route, &s);
+	kernel_view_each_neighbour(view, surplus_neighbour, &s);
+	return s.err;
+}
+
+/* --- marks ---------------------------------------------------------------------------------- */
+
+void delta_confirm(const struct desired *d, const struct kernel_view *view)
+{
+	for (size_t i = 0; i < d->n_links; i++) {
+		struct held_link *l = kernel_view_link(view, d->links[i].index);
+		struct change c;
+
+		if (l && !link_change(&d->links[i], l, &c))
+			l->h.confirmed = true;
+	}
+	for (size_t i = 0; i < d->n_neighbours; i++) {
+		struct held_neighbour *n = kernel_view_neighbour(view, &d->neighbours[i]);
+
+		if (n && n->h.held)
+			n->h.confirmed = true;
+	}
+	for (size_t i = 0; i < d->n_routes; i++) {
+		struct held_route *r = kernel_view_route(view, &d->routes[i]);
+
+		if (r && r->h.held)
+			r->h.confirmed = true;
+	}
+}
+
+/* --- words ---------------------------------------------------------------------------------- */
+
+static const char *link_name(const struct kernel_view *view, uint32_t index)
+{
+	const struct held_link *l = index ? kernel_view_link(view, index) : NULL;
+
+	return l ? l->link.name : NULL;
+}
+
+static void print_link(const struct change *c, char text[CHANGE_TEXT])
+{
+	size_t n = (size_t)snprintf(text, CHANGE_TEXT, "link %s:", c->link.name);
+
+	if (c->up)
+		n += (size_t)snprintf(text + n, CHANGE_TEXT - n, " up");
+	for (enum devconf i = 0; i < N_DEVCONF && n < CHANGE_TEXT; i++) {
+		int32_t value;
+
+		if ((c->differ & CONF_BIT(i)) && desired_conf(&c->link, i, &value))
+			n += (size_t)snprintf(text + n, CHANGE_TEXT - n, " %s%s=%d",
+					      devconf_info[i].family == AF_INET6 ? "ipv6." : "",
+					      devconf_info[i].name, value);
+	}
+	if (c->gateway6 != GATEWAY6_READY && n < CHANGE_TEXT)
+		snprintf(text + n, CHANGE_TEXT - n, " link-local address");
+}
+
+const char *change_print(const struct change *c, const struct kernel_view *view,
+			 char text[CHANGE_TEXT])
+{
+	char route[KROUTE_TEXT], address[ADDRESS_TEXT];
+	const char *dev;
+
+	switch (c->kind) {
+	case CHANGE_HOST:
+		snprintf(text, CHANGE_TEXT, "%s",
+			 c->family == AF_INET ? "net.ipv4.ip_forward"
+					      : "net.ipv6.conf.all.forwarding");
+		break;
+	case CHANGE_LINK:
+		print_link(c, text);
+		break;
+	case CHANGE_NEIGHBOUR:
+	case CHANGE_NEIGHBOUR_GONE:
+		dev = link_name(view, c->neighbour.link);
+		snprintf(text, CHANGE_TEXT, "neighbour %s dev %s",
+			 address_print(&c->neighbour.address, address), dev ?: "(gone)");
+		break;
+	case CHANGE_ROUTE_OLD:
+	case CHANGE_ROUTE:
+	case CHANGE_ROUTE_GONE:
+		snprintf(text, CHANGE_TEXT, "route %s",
+			 kroute_print(&c->route, link_name(view, c->route.oif), route));
+		break;
+	}
+	return text;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/desired_kernel.h"
+
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * route_localnet is set to 0 once and then left alone: a chained portmap turns it on for ports
+ * that are published on the host's loopback. accept_ra is off for IPv4 pods too: the host's end
+ * speaks IPv6 by itself, and a pod could make itself the host's router.
+ */
+bool desired_conf(const struct desired_link *l, enum devconf c, int32_t *ret)
+{
+	switch (c) {
+	case CONF_PROXY_ARP:
+	case CONF_RP_FILTER:
+	case CONF_FORWARDING:
+		*ret = 1;
+		return true;
+	case CONF_PROXY_DELAY:
+	case CONF6_ACCEPT_RA:
+		*ret = 0;
+		return true;
+	case CONF_ROUTE_LOCALNET:
+		*ret = l->route_localnet;
+		return l->route_localnet || l->fresh;
+	case CONF6_PROXY_NDP:
+	case CONF6_FORWARDING:
+		*ret = 1;
+		return l->ipv6;
+	case CONF6_DISABLE:
+	case CONF6_ACCEPT_DAD:
+	case CONF6_DAD_TRANSMITS:
+		*ret = 0;
+		return l->ipv6;
+	case N_DEVCONF:
+		break;
+	}
+	return false;
+}
+
+/* --- order ---------------------------------------------------------------------------------- */
+
+static int by_link(const void *a, const void *b)
+{
+	uint32_t x = ((const struct desired_link *)a)->index;
+	uint32_t y = ((const struct desired_link *)b)->index;
+
+	return (x > y) - (x < y);
+}
+
+static int by_key(const void *a, const void *b)
+{
+	return kroute_compare_key(a, b);
+}
+
+static int by_route(const void *a, const void *b)
+{
+	return kroute_compare(a, b);
+}
+
+static int by_neighbour(const void *a, const void *b)
+{
+	int c = kneighbour_compare_key(a, b);
+
+	return c
+		       ?: memcmp(&((const struct kneighbour *)a)->mac,
+				 &((const struct kneighbour *)b)->mac, sizeof(struct mac));
+}
+
+static int by_neighbour_key(const void *a, const void *b)
+{
+	return kneighbour_compare_key(a, b);
+}
+
+static int by_prefix(const void *a, const void *b)
+{
+	return prefix_compare(a, b);
+}
+
+/* Sorts by all, keeps the first of those that are alike by key. */
+static size_t sort_unique(void *base, size_t n, size_t size, int (*all)(const void *, const void *),
+			  int (*key)(const void *, const void *))
+{
+	char *p = base;
+	size_t kept = 0;
+
+	if (n == 0)
+		return 0;
+	qsort(base, n, size, all);
+	for (size_t i = 1; i < n; i++)
+		if (key(p + kept * size, p + i * size) != 0) {
+			kept++;
+			if (kept != i)
+				memcpy(p + kept * size, p + i * size, size);
+		}
+	return kept + 1;
+}
+
+/* --- pods ----------------------------------------------------------------------------------- */
+
+static struct kroute pod_route(const struct address *a, uint32_t link, uint32_t table)
+{
+	bool v6 = a->family == AF_INET6;
+
+	return (struct kroute){ .table = table,
+				.dst = prefix_of(a, (uint8_t)address_bits(a)),
+				.metric = v6 ? ROUTE_METRIC6 : 0,
+				.oif = link,
+				.type = RTN_UNICAST,
+				/* IPv6 knows no scopes and shows all as global. */
+				.scope = v6 ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK,
+				.protocol = ROUTE_PROTOCOL };
+}
+
+struct making {
+	struct desired d;
+	const struct kernel_desired *state;
+	struct prefix *singles; /* blocks of one address, sorted */
+	size_t n_singles;
+};
+
+static bool is_exported_alone(const struct making *m, const struct prefix *host)
+{
+	return m->n_singles && bsearch(host, m->singles, m->n_singles, sizeof(*host), by_prefix);
+}
+
+static void add_pod(struct making *m, const struct kernel_pod *pod, const struct klink *link)
+{
+	struct desired *d = &m->d;
+	struct desired_link *l = &d->links[d->n_links++];
+
+	*l = (struct desired_link){ .index = link->index, .route_localnet = pod->route_localnet };
+	memcpy(l->name, link->name, sizeof(l->name));
+	for (size_t i = 0; i < pod->n_addresses; i++) {
+		const struct address *a = &pod->addresses[i];
+		struct kroute r = pod_route(a, link->index, RT_TABLE_MAIN);
+
+		l->ipv6 |= a->family == AF_INET6;
+		d->neighbours[d->n_neighbours++] = (struct kneighbour){
+			.link = link->index, .address = *a, .mac = pod->mac, .ours = true
+		};
+		d->routes[d->n_routes++] = r;
+		if (m->state->export_table && is_exported_alone(m, &r.dst)) {
+			r.table = m->state->export_table;
+			d->routes[d->n_routes++] = r;
+		}
+	}
+}
+
+static void add_pods(struct making *m, const struct kernel_view *view)
+{
+	for (size_t i = 0; i < m->state->n_pods; i++) {
+		const struct kernel_pod *pod = &m->state->pods[i];
+		const struct held_link *l = kernel_view_link_named(view, pod->link);
+
+		if (l && l->pod)
+			add_pod(m, pod, &l->link);
+		else
+			m->d.without_link++;
+	}
+}
+
+/* --- blocks --------------------------------------------------------------------------------- */
+
+/*
+ * A more specific subnet wins against the blackhole around it, but only while it is up. An
+ * address without a subnet (on lo, on a tunnel) is always reached.
+ */
+static bool over_subnet(const struct prefix *block, const struct kernel_view *view, char *why,
+			size_t size)
+{
+	char text[PREFIX_TEXT];
+
+	for (size_t i = 0; i < view->n_addresses; i++) {
+		const struct node_address *a = &view->addresses[i];
+		const struct held_link *l = kernel_view_link(view, a->link);
+
+		if (a->subnet.length == address_bits(&a->local) ||
+		    !prefix_overlaps(block, &a->subnet))
+			continue;
+		snprintf(why, size, "the subnet %s of %s", prefix_print(&a->subnet, text),
+			 l ? l->link.name : "a link");
+		return true;
+	}
+	return false;
+}
+
+static bool over_gateway(const struct prefix *block, const struct kernel_view *view, char *why,
+			 size_t size)
+{
+	char text[ADDRESS_TEXT];
+
+	for (size_t i = 0; i < view->gateways.n; i++)
+		if (prefix_contains(block, &view->gateways.v[i])) {
+			snprintf(why, size, "the gateway %s",
+				 address_print(&view->gateways.v[i], text));
+			return true;
+		}
+	return false;
+}
+
+static bool over_protected(const struct prefix *block, const struct prefixes *protect, char *why,
+			   size_t size)
+{
+	char text[PREFIX_TEXT];
+
+	for (size_t i = 0; protect && i < protect->n; i++)
+		if (prefix_overlaps(block, &protect->v[i])) {
+			snprintf(why, size, "%s, which is protected",
+				 prefix_print(&protect->v[i], text));
+			return true;
+		}
+	return false;
+}
+
+static void add_block(struct making *m, const struct prefix *block, const struct kernel_view *view,
+		      const struct prefixes *protect)
+{
+	struct desired *d = &m->d;
+	struct refused_block refused = { .block = *block };
+	bool v6 = block->address.family == AF_INET6;
+	struct kroute r = { .table = RT_TABLE_MAIN,
+			    .dst = prefix_mask(block),
+			    .metric = v6 ? ROUTE_METRIC6 : 0,
+			    .type = RTN_BLACKHOLE,
+			    .protocol = ROUTE_PROTOCOL };
+
+	if (over_subnet(block, view, refused.why, sizeof(refused.why)) ||
+	    over_gateway(block, view, refused.why, sizeof(refused.why)) ||
+	    over_protected(block, protect, refused.why, sizeof(refused.why))) {
+		d->refused[d->n_refused++] = refused;
+		return;
+	}
+	d->routes[d->n_routes++] = r;
+	if (m->state->export_table) {
+		r.table = m->state->export_table;
+		d->routes[d->n_routes++] = r;
+	}
+}
+
+static bool is_single(const struct prefix *block)
+{
+	return block->length == address_bits(&block->address);
+}
+
+static void gather_singles(struct making *m)
+{
+	for (size_t i = 0; i < m->state->n_blocks; i++)
+		if (is_single(&m->state->blocks[i].block))
+			m->singles[m->n_singles++] = m->state->blocks[i].block;
+	if (m->n_singles)
+		qsort(m->singles, m->n_singles, sizeof(*m->singles), by_prefix);
+}
+
+/* --- all ------------------------------------------------------------------------------------ */
+
+static int make_room(struct making *m)
+{
+	const struct kernel_desired *state = m->state;
+	struct desired *d = &m->d;
+	size_t addresses = 0;
+
+	for (size_t i = 0; i < state->n_pods; i++)
+		addresses += state->pods[i].n_addresses;
+	/* Both tables; one more, because a set may be empty. */
+	d->routes = calloc(2 * (addresses + state->n_blocks) + 1, sizeof(*d->routes));
+	d->neighbours = calloc(addresses + 1, sizeof(*d->neighbours));
+	d->links = calloc(state->n_pods + 1, sizeof(*d->links));
+	d->refused = calloc(state->n_blocks + 1, sizeof(*d->refused));
+	m->singles = calloc(state->n_blocks + 1, sizeof(*m->singles));
+	return d->routes && d->neighbours && d->links && d->refused && m->singles ? 0 : -ENOMEM;
+}
+
+/* Several attachments may share a link: what one of them needs, the link needs. */
+static void merge_links(struct desired *d)
+{
+	size_t kept = 0;
+
+	if (d->n_links == 0)
+		return;
+	qsort(d->links, d->n_links, sizeof(*d->links), by_link);
+	for (size_t i = 1; i < d->n_links; i++) {
+		struct desired_link *last = &d->links[kept];
+		const struct desired_link *l = &d->links[i];
+
+		if (l->index == last->index) {
+			last->ipv6 |= l->ipv6;
+			last->route_localnet |= l->route_localnet;
+		} else {
+			d->links[++kept] = *l;
+		}
+	}
+	d->n_links = kept + 1;
+}
+
+int desired_kernel(const struct kernel_desired *state, const struct kernel_view *view,
+		   const struct prefixes *protect, struct desired *ret)
+{
+	struct making m = { .state = state, .d.ipv6 = state->ipv6 };
+	struct desired *d = &m.d;
+	int err = make_room(&m);
+
+	if (err < 0) {
+		desired_done(d);
+		free(m.singles);
+		return err;
+	}
+	gather_singles(&m);
+	add_pods(&m, view);
+	for (size_t i = 0; i < state->n_blocks; i++)
+		if (!state->blocks[i].no_blackhole && !is_single(&state->blocks[i].block))
+			add_block(&m, &state->blocks[i].block, view, protect);
+	free(m.singles);
+
+	merge_links(d);
+	d->n_routes = sort_unique(d->routes, d->n_routes, sizeof(*d->routes), by_route, by_key);
+	d->n_neighbours = sort_unique(d->neighbours, d->n_neighbours, sizeof(*d->neighbours),
+				      by_neighbour, by_neighbour_key);
+	*ret = *d;
+	return 0;
+}
+
+void desired_done(struct desired *d)
+{
+	free(d->routes);
+	free(d->neighbours);
+	free(d->links);
+	free(d->refused);
+	*d = (struct desired){ 0 };
+}
+
+const struct kroute *desired_route(const struct desired *d, const struct kroute *exact)
+{
+	return d->n_routes ? bsearch(exact, d->routes, d->n_routes, sizeof(*exact), by_route)
+			   : NULL;
+}
+
+const struct kneighbour *desired_neighbour(const struct desired *d, const struct kneighbour *key)
+{
+	return d->n_neighbours ? bsearch(key, d->neighbours, d->n_neighbours, sizeof(*key),
+					 by_neighbour_key)
+			       : NULL;
+}

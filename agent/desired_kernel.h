@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the kernel should hold for the pods and blocks that there are.
+ *
+ *   kernel_desired, kernel_view (link numbers, subnets) ─> [desired_kernel] ─> delta_kernel
+ *
+ * Pure. All sets are sorted and without repetition, and follow from the state alone. A pod whose
+ * link is not there contributes nothing. A blackhole that would cover a connected subnet, a
+ * gateway or a protected prefix is refused, with the reason.
+ */
+#pragma once
+
+#include "agent/kernel.h"
+#include "agent/kernel_view.h"
+
+struct desired_link {
+	uint32_t index;
+	char name[IF_NAME_TEXT];
+	bool ipv6;
+	bool route_localnet;
+	bool fresh; /* being attached: what is left alone later is set once */
+};
+/* Whether this setting matters on the link, and then its value. */
+bool desired_conf(const struct desired_link *l, enum devconf c, int32_t *ret);
+
+struct refused_block {
+	struct prefix block;
+	char why[128];
+};
+
+struct desired {
+	struct desired_link *links;
+	size_t n_links;
+	struct kneighbour *neighbours;
+	size_t n_neighbours;
+	struct kroute *routes;
+	size_t n_routes;
+	struct refused_block *refused;
+	size_t n_refused;
+	size_t without_link; /* pods */
+	bool ipv6;           /* forwarding is wanted for it too */
+};
+
+/* protect may be NULL. 0 or -ENOMEM; release with desired_done(). */
+int desired_kernel(const struct kernel_desired *state, const struct kernel_view *view,
+		   const struct prefixes *protect, struct desired *ret);
+void desired_done(struct desired *d);
+
+const struct kroute *desired_route(const struct desired *d, const struct kroute *exact);
+const struct kneighbour *desired_neighbour(const struct desired *d, const struct kneighbour *key);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The node's kernel state: links, sysctls, neighbours and routes, kept as they should be.
+ *
+ *   netlink, /proc/sys ─> view ─┐
+ *   desire() ─> desired (pure) ─┴─> delta (pure) ─> apply, in order of dependence ─> counts, health
+ *
+ * Events keep the view current and mark; one quiet pass compares and changes just
+ * the difference; every 90 s all is read and compared anew. Before open nothing is
+ * removed. What is not ours is never touched: a stranger's route in the way is left
+ * and reported. An attach and a detach are carried out at once, beside the pass, and
+ * end in the same state that the pass would have made.
+ */
+#pragma once
+
+#include "agent/health.h"
+#include "agent/timers.h"
+#include "lib/values.h"
+
+/* A pod's link as the state has it. Borrowed while the call lasts. */
+struct kernel_pod {
+	const char *link;
+	struct mac mac; /* of the pod's end */
+	const struct address *addresses;
+	size_t n_addresses;
+	bool route_localnet;
+};
+
+/* A block of ours in a routed pool; no_blackhole for blocks of a single address. */
+struct kernel_block {
+	struct prefix block;
+	bool no_blackhole;
+};
+
+/* All that should be; arrays are free()d by who asked. Pods that are being released are not in it.
+ */
+struct kernel_desired {
+	struct kernel_pod *pods;
+	size_t n_pods;
+	struct kernel_block *blocks;
+	size_t n_blocks;
+	uint32_t export_table; /* 0: none */
+	bool ipv6;             /* IPv6 pools are in use: forwarding is wanted for it too */
+};
+
+struct kernel;
+
+struct kernel_options {
+	sd_event *event;
+	struct timers *timers;
+	struct health *health;
+	uint32_t minute; /* in ms; shorter in tests: the full compare comes every 1.5 of it */
+	/* What should be, from the state as it is now; 0 or -errno. */
+	int (*desire)(struct kernel_desired *ret, void *arg);
+	/* Prefixes and addresses that no blackhole may cover: etcd's endpoints; may be NULL. */
+	int (*protect)(struct prefixes *ret, void *arg);
+	/* A pod link of ours (by name) is gone from this namespace. */
+	void (*link_gone)(const char *name, void *arg);
+	/* Something that status shows has changed. */
+	void (*changed)(void *arg);
+	void *arg;
+};
+
+/* Reads the kernel and changes nothing yet. */
+int kernel_new(const struct kernel_options *options, struct kernel **ret, struct err *err);
+void kernel_free(struct kernel *k);
+AUTO_DEFINE(struct kernel *, kernel_free)
+
+/* desire() can be asked: what is missing is added from now on, also while etcd is away. */
+void kernel_start(struct kernel *k);
+/* The state is complete: from now on what is not wanted any more is removed, too. */
+void kernel_open(struct kernel *k);
+/* Something in the state has changed. */
+void kernel_mark(struct kernel *k);
+/* Whether the first compare has been done and nothing of it failed; else why. */
+bool kernel_ready(const struct kernel *k, struct err *why);
+
+/* Sysctls, neighbours and routes of one pod, now. On failure what this call made is taken back. */
+int kernel_attach(struct kernel *k, const struct kernel_pod *pod, struct err *err);
+/*
+ * Takes the pod out of routing now, and its link into DOOMED_GROUP if it exists: 0, -ENODEV if
+ * there is no such link (routes went with it), or another -errno.
+ */
+int kernel_detach(struct kernel *k, const struct kernel_pod *pod, struct err *err);
+/* Reads anew from the kernel: 0, or -ENOENT with a sentence that names what is missing or wrong. */
+int kernel_check(struct kernel *k, const struct kernel_pod *pod, struct err *err);
+
+/* By what the events have told so far; 0: none of that name. */
+unsigned kernel_link_index(const struct kernel *k, const char *name);
+/* Names of all pod links of ours that are in DOOMED_GROUP; free() the array and each name. */
+int kernel_doomed(const struct kernel *k, struct texts *ret);
+/* Of the link that leads to this address of the node (its uplink); 0: unknown. */
+uint32_t kernel_uplink_mtu(const struct kernel *k, const struct address *node);
+
+struct kernel_stats {
+	uint64_t links, routes, neighbours; /* ours, as the kernel holds them */
+	uint64_t repairs;                   /* what somebody else had changed or removed */
+	uint64_t conflicts;                 /* strangers' routes in the way at the moment */
+	uint64_t failures;                  /* changes that the kernel refused */
+	uint64_t passes, compares;
+	uint64_t last_pass_us;
+};
+struct kernel_stats kernel_stats(const struct kernel *k);

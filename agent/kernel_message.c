@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/kernel_message.h"
+
+#include <errno.h>
+#include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/neighbour.h>
+#include <linux/netconf.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+
+/* --- attributes ----------------------------------------------------------------------------- */
+
+struct attribute {
+	unsigned type;
+	const uint8_t *data;
+	size_t length;
+};
+
+/* What is left of a list of attributes. */
+struct attributes {
+	const uint8_t *at;
+	size_t left;
+};
+
+static bool next_attribute(struct attributes *list, struct attribute *ret)
+{
+	struct nlattr a;
+	size_t step;
+
+	if (list->left < NLA_HDRLEN)
+		return false;
+	memcpy(&a, list->at, sizeof(a));
+	if (a.nla_len < NLA_HDRLEN || a.nla_len > list->left)
+		return false;
+	*ret = (struct attribute){ .type = a.nla_type & NLA_TYPE_MASK,
+				   .data = list->at + NLA_HDRLEN,
+				   .length = a.nla_len - NLA_HDRLEN };
+	step = NLA_ALIGN((size_t)a.nla_len);
+	step = step < list->left ? step : list->left;
+	list->at += step;
+	list->left -= step;
+	return true;
+}
+
+static struct attributes nested(const struct attribute *a)
+{
+	return (struct attributes){ a->data, a->length };
+}
+
+/* Copies the family's header and gives what follows it. */
+static int open_message(const struct nlmsghdr *hdr, void *body, size_t size, struct attributes *ret)
+{
+	const uint8_t *p = (const uint8_t *)hdr;
+	size_t start = NLMSG_HDRLEN + NLMSG_ALIGN(size);
+
+	if (hdr->nlmsg_len < NLMSG_HDRLEN + size)
+		return -EBADMSG;
+	memcpy(body, p + NLMSG_HDRLEN, size);
+	*ret = (struct attributes){ 0 };
+	if (hdr->nlmsg_len > start)
+		*ret = (struct attributes){ p + start, hdr->nlmsg_len - start };
+	return 0;
+}
+
+static uint32_t read_u32(const struct attribute *a, uint32_t otherwise)
+{
+	uint32_t v = otherwise;
+
+	if (a->length >= sizeof(v))
+		memcpy(&v, a->data, sizeof(v));
+	return v;
+}
+
+static uint64_t read_u64(const struct attribute *a)
+{
+	uint64_t v = 0;
+
+	if (a->length >= sizeof(v))
+		memcpy(&v, a->data, sizeof(v));
+	return v;
+}
+
+static bool read_address(const struct attribute *a, sa_family_t family, struct address *ret)
+{
+	size_t size = family == AF_INET ? 4 : 16;
+
+	if (a->length != size)
+		return false;
+	*ret = (struct address){ .family = family };
+	memcpy(ret->bytes, a->data, size);
+	return true;
+}
+
+static bool is_ip(sa_family_t family)
+{
+	return family == AF_INET || family == AF_INET6;
+}
+
+/* --- links ---------------------------------------------------------------------------------- */
+
+/* The kernel's array may be shorter or longer than our headers say. */
+static void read_conf_array(const struct attribute *a, sa_family_t family, struct klink *ret)
+{
+	for (size_t c = 0; c < N_DEVCONF; c++) {
+		size_t offset = devconf_info[c].place * sizeof(int32_t);
+
+		if (devconf_info[c].family != family || offset + sizeof(int32_t) > a->length)
+			continue;
+		memcpy(&ret->conf[c], a->data + offset, sizeof(int32_t));
+		ret->known |= CONF_BIT(c);
+	}
+}
+
+static void read_af_spec(const struct attribute *spec, struct klink *ret)
+{
+	struct attributes families = nested(spec);
+	struct attribute family, a;
+
+	while (next_attribute(&families, &family)) {
+		struct attributes parts = nested(&family);
+
+		while (next_attribute(&parts, &a))
+			if (family.type == AF_INET && a.type == IFLA_INET_CONF)
+				read_conf_array(&a, AF_INET, ret);
+			else if (family.type == AF_INET6 && a.type == IFLA_INET6_CONF)
+				read_conf_array(&a, AF_INET6, ret);
+	}
+}
+
+static bool is_veth(const struct attribute *info)
+{
+	struct attributes parts = nested(info);
+	struct attribute a;
+
+	while (next_attribute(&parts, &a))
+		if (a.type == IFLA_INFO_KIND)
+			return a.length >= 4 && memcmp(a.data, "veth", 4) == 0 &&
+			       (a.length == 4 || a.data[4] == '\0');
+	return false;
+}
+
+static void read_name(const struct attribute *a, char name[IF_NAME_TEXT])
+{
+	size_t n = strnlen((const char *)a->data, a->length);
+
+	n = n < IF_NAME_TEXT ? n : IF_NAME_TEXT - 1;
+	memcpy(name, a->data, n);
+	name[n] = '\0';
+}
+
+int message_link(const struct nlmsghdr *hdr, struct klink *ret)
+{
+	struct klink l = { 0 };
+	struct attributes list;
+	struct attribute a;
+	struct ifinfomsg body;
+
+	/* A bridge tells of its ports by the same type; that is not about the link itself. */
+	if (open_message(hdr, &body, sizeof(body), &list) < 0 || body.ifi_family != AF_UNSPEC ||
+	    body.ifi_index <= 0)
+		return -EBADMSG;
+	l.index = (uint32_t)body.ifi_index;
+	l.flags = body.ifi_flags;
+	while (next_attribute(&list, &a)) {
+		if (a.type == IFLA_IFNAME)
+			read_name(&a, l.name);
+		else if (a.type == IFLA_MTU)
+			l.mtu = read_u32(&a, 0);
+		else if (a.type == IFLA_GROUP)
+			l.group = read_u32(&a, 0);
+		else if (a.type == IFLA_LINKINFO)
+			l.veth = is_veth(&a);
+		else if (a.type == IFLA_AF_SPEC)
+			read_af_spec(&a, &l);
+	}
+	if (!l.name[0])
+		return -EBADMSG;
+	*ret = l;
+	return 0;
+}
+
+/* --- routes --------------------------------------------------------------------------------- */
+
+/* Only tells differences apart, and "none" from all else. */
+static uint32_t mix(uint32_t hash, const struct attribute *a)
+{
+	hash = (hash ^ a->type) * 16777619u;
+	for (size_t i = 0; i < a->length; i++)
+		hash = (hash ^ a->data[i]) * 16777619u;
+	return hash ?: 1;
+}
+
+static void read_route_attribute(const struct attribute *a, struct message_route *ret)
+{
+	struct kroute *r = &ret->route;
+
+	switch (a->type) {
+	case RTA_TABLE:
+		r->table = read_u32(a, r->table);
+		break;
+	case RTA_PRIORITY:
+		r->metric = read_u32(a, 0);
+		break;
+	case RTA_OIF:
+		r->oif = read_u32(a, 0);
+		break;
+	case RTA_GATEWAY:
+		ret->gateway_known = read_address(a, r->dst.address.family, &ret->gateway);
+		r->other = mix(r->other, a);
+		break;
+	case RTA_MULTIPATH:
+		/* Its flags change with the state of the links. */
+		r->other = mix(r->other, &(struct attribute){ .type = RTA_MULTIPATH });
+		break;
+	case RTA_VIA:
+	case RTA_PREFSRC:
+	case RTA_SRC:
+	case RTA_NH_ID:
+	case RTA_ENCAP:
+	case RTA_METRICS:
+		r->other = mix(r->other, a);
+		break;
+	default:
+		break;
+	}
+}
+
+int message_route(const struct nlmsghdr *hdr, struct message_route *ret)
+{
+	struct message_route m = { 0 };
+	struct attributes list;
+	struct attribute a;
+	struct rtmsg body;
+
+	if (open_message(hdr, &body, sizeof(body), &list) < 0 || !is_ip(body.rtm_family))
+		return -EBADMSG;
+	m.route = (struct kroute){ .table = body.rtm_table,
+				   .dst = { .address.family = body.rtm_family,
+					    .length = body.rtm_dst_len },
+				   .tos = body.rtm_tos,
+				   .type = body.rtm_type,
+				   .scope = body.rtm_scope,
+				   .protocol = body.rtm_protocol };
+	if (body.rtm_dst_len > address_bits(&m.route.dst.address))
+		return -EBADMSG;
+	while (next_attribute(&list, &a)) {
+		if (a.type == RTA_DST && !read_address(&a, body.rtm_family, &m.route.dst.address))
+			return -EBADMSG;
+		read_route_attribute(&a, &m);
+	}
+	m.route.dst = prefix_mask(&m.route.dst);
+	/* An IPv6 route that leads nowhere is shown on the loopback device. */
+	if (body.rtm_type != RTN_UNICAST && body.rtm_family == AF_INET6)
+		m.route.oif = 0;
+	*ret = m;
+	return 0;
+}
+
+/* --- neighbours and addresses --------------------------------------------------------------- */
+
+int message_neighbour(const struct nlmsghdr *hdr, struct message_neighbour *ret)
+{
+	struct message_neighbour m = { 0 };
+	struct attributes list;
+	struct attribute a;
+	struct ndmsg body;
+	bool found = false;
+
+	if (open_message(hdr, &body, sizeof(body), &list) < 0 || !is_ip(body.ndm_family) ||
+	    body.ndm_ifindex <= 0)
+		return -EBADMSG;
+	m.neighbour.link = (uint32_t)body.ndm_ifindex;
+	m.permanent = (body.ndm_state & NUD_PERMANENT) && !(body.ndm_flags & NTF_PROXY);
+	while (next_attribute(&list, &a)) {
+		if (a.type == NDA_DST)
+			found = read_address(&a, body.ndm_family, &m.neighbour.address);
+		else if (a.type == NDA_LLADDR && a.length == sizeof(m.neighbour.mac.bytes))
+			memcpy(m.neighbour.mac.bytes, a.data, a.length);
+		else if (a.type == NDA_PROTOCOL && a.length >= 1)
+			m.neighbour.ours = a.data[0] == ROUTE_PROTOCOL;
+	}
+	if (!found)
+		return -EBADMSG;
+	*ret = m;
+	return 0;
+}
+
+int message_address(const struct nlmsghdr *hdr, struct message_address *ret)
+{
+	struct message_address m = { 0 };
+	struct address peer = { 0 };
+	struct attributes list;
+	struct attribute a;
+	struct ifaddrmsg body;
+	uint32_t flags;
+
+	if (open_message(hdr, &body, sizeof(body), &list) < 0 || !is_ip(body.ifa_family))
+		return -EBADMSG;
+	flags = body.ifa_flags;
+	while (next_attribute(&list, &a)) {
+		if (a.type == IFA_LOCAL && !read_address(&a, body.ifa_family, &m.local))
+			return -EBADMSG;
+		if (a.type == IFA_ADDRESS && !read_address(&a, body.ifa_family, &peer))
+			return -EBADMSG;
+		if (a.type == IFA_FLAGS)
+			flags = read_u32(&a, flags);
+	}
+	/* Either may be left out when both are the same. */
+	if (!m.local.family)
+		m.local = peer;
+	if (!peer.family)
+		peer = m.local;
+	if (!is_ip(peer.family) || body.ifa_prefixlen > address_bits(&peer))
+		return -EBADMSG;
+	m.link = body.ifa_index;
+	m.subnet = prefix_of(&peer, body.ifa_prefixlen);
+	m.tentative = flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED);
+	*ret = m;
+	return 0;
+}
+
+/* --- settings ------------------------------------------------------------------------------- */
+
+static void set_conf(struct message_conf *m, enum devconf c, int32_t value)
+{
+	m->conf[c] = value;
+	m->known |= CONF_BIT(c);
+}
+
+int message_netconf(const struct nlmsghdr *hdr, struct message_conf *ret)
+{
+	struct message_conf m = { 0 };
+	struct attributes list;
+	struct attribute a;
+	struct netconfmsg body;
+
+	if (open_message(hdr, &body, sizeof(body), &list) < 0 || !is_ip(body.ncm_family))
+		return -EBADMSG;
+	m.family = body.ncm_family;
+	while (next_attribute(&list, &a)) {
+		int32_t value = (int32_t)read_u32(&a, 0);
+		bool v4 = m.family == AF_INET;
+
+		if (a.type == NETCONFA_IFINDEX)
+			m.link = (uint32_t)value; /* "all" is -1, "default" -2 */
+		else if (a.type == NETCONFA_FORWARDING)
+			set_conf(&m, v4 ? CONF_FORWARDING : CONF6_FORWARDING, value);
+		else if (a.type == NETCONFA_PROXY_NEIGH)
+			set_conf(&m, v4 ? CONF_PROXY_ARP : CONF6_PROXY_NDP, value);
+		else if (a.type == NETCONFA_RP_FILTER && v4)
+			set_conf(&m, CONF_RP_FILTER, value);
+	}
+	if (!m.link)
+		return -EBADMSG;
+	*ret = m;
+	return 0;
+}
+
+static void read_parms(const struct attribute *parms, struct message_conf *ret)
+{
+	struct attributes list = nested(parms);
+	struct attribute a;
+
+	while (next_attribute(&list, &a)) {
+		if (a.type == NDTPA_IFINDEX)
+			ret->link = read_u32(&a, 0);
+		else if (a.type == NDTPA_PROXY_DELAY)
+			set_conf(ret, CONF_PROXY_DELAY, (int32_t)read_u64(&a));
+	}
+}
+
+int message_neightbl(const struct nlmsghdr *hdr, struct message_conf *ret)
+{
+	struct message_conf m = { 0 };
+	struct attributes list;
+	struct attribute a;
+	struct ndtmsg body;
+
+	if (open_message(hdr, &body, sizeof(body), &list) < 0)
+		return -EBADMSG;
+	if (body.ndtm_family != AF_INET)
+		return -ENOENT;
+	m.family = AF_INET;
+	while (next_attribute(&list, &a))
+		if (a.type == NDTA_PARMS)
+			read_parms(&a, &m);
+	if (!m.link || !m.known)
+		return -ENOENT;
+	*ret = m;
+	return 0;
+}

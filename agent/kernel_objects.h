@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Links, routes and neighbours as the kernel knows them, as plain values.
+ *
+ * Pure. What kernel_view, desired_kernel, delta_kernel and apply_kernel hand on.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/names.h"
+#include "lib/pod_link.h"
+#include "lib/values.h"
+
+/*
+ * IPv6 has no metric 0: the kernel turns it into 1024, worse than the 32 of a route that BIRD
+ * learns for the same prefix from a stale owner. The lowest that can be asked for is ours.
+ */
+#define ROUTE_METRIC6 1
+
+/* Settings of a link that concern us; the order is that in which they are written. */
+enum devconf {
+	CONF6_DISABLE,
+	CONF6_ACCEPT_DAD,
+	CONF6_DAD_TRANSMITS,
+	CONF6_ACCEPT_RA,
+	CONF6_PROXY_NDP,
+	CONF6_FORWARDING,
+	CONF_PROXY_ARP,
+	CONF_RP_FILTER,
+	CONF_FORWARDING,
+	CONF_ROUTE_LOCALNET,
+	CONF_PROXY_DELAY, /* of the ARP table, in ms */
+	N_DEVCONF,
+};
+_Static_assert(N_DEVCONF <= 16, "a set of them is a uint16_t");
+#define CONF_BIT(c) ((uint16_t)(1u << (c)))
+
+struct devconf_info {
+	const char *name; /* its file's name */
+	sa_family_t family;
+	unsigned place; /* in the kernel's array; unused for the ARP table's */
+};
+extern const struct devconf_info devconf_info[N_DEVCONF];
+
+/* The host end's link-local address, which the pod's IPv6 default route leads to. */
+enum gateway6 { GATEWAY6_NONE, GATEWAY6_TENTATIVE, GATEWAY6_READY };
+
+struct klink {
+	uint32_t index;
+	char name[IF_NAME_TEXT];
+	uint32_t mtu, group, flags;
+	bool veth;
+	uint16_t known; /* which of conf the kernel has told */
+	int32_t conf[N_DEVCONF];
+};
+
+struct kroute {
+	uint32_t table;
+	struct prefix dst;
+	uint32_t metric;
+	uint32_t oif;
+	uint32_t other; /* not 0: a gateway, several next hops or whatever else ours never have */
+	uint8_t tos, type, scope, protocol;
+};
+
+/* What the kernel tells routes apart by when one is added: table, prefix, TOS and metric. */
+int kroute_compare_key(const struct kroute *a, const struct kroute *b);
+/* The same and everything else. */
+int kroute_compare(const struct kroute *a, const struct kroute *b);
+/* "blackhole 10.1.0.0/26 table 119", "10.1.0.5/32 dev roost0123456789"; dev may be NULL. */
+#define KROUTE_TEXT 160
+const char *kroute_print(const struct kroute *r, const char *dev, char text[KROUTE_TEXT]);
+/* "bird", "static", or its number; text holds 12 bytes. */
+const char *route_protocol_name(uint8_t protocol, char *text);
+
+struct kneighbour {
+	uint32_t link;
+	struct address address;
+	struct mac mac;
+	bool ours; /* made with our protocol number */
+};
+int kneighbour_compare_key(const struct kneighbour *a, const struct kneighbour *b);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Netlink messages to the kernel, each for one change or question.
+ *
+ *   apply_kernel, kernel_read ─> [kernel_request] ─> lib/kern
+ *
+ * NULL: no memory.
+ */
+#pragma once
+
+#include "agent/delta_kernel.h"
+#include "lib/kern.h"
+
+/* With NLM_F_EXCL: what is in the way is never taken over. */
+struct nl_msg *request_route_add(const struct kroute *r);
+/* Exactly this one: a stranger's on the same prefix does not match. */
+struct nl_msg *request_route_delete(const struct kroute *r);
+struct nl_msg *request_neighbour_set(const struct kneighbour *n);
+struct nl_msg *request_neighbour_delete(const struct kneighbour *n);
+/* IPv4's settings in set, and up; sent with an empty set it just has the link told anew. */
+struct nl_msg *request_link_conf(const struct desired_link *l, uint16_t set, bool up);
+struct nl_msg *request_link_group(uint32_t link, uint32_t group);
+struct nl_msg *request_proxy_delay(uint32_t link);
+/* The pod's IPv6 gateway on the link, without duplicate address detection. */
+struct nl_msg *request_gateway6(uint32_t link, bool add);
+
+/* Questions. Index 0 and name NULL: all. */
+struct nl_msg *ask_link(uint32_t index, const char *name);
+/* By protocol; table and link 0: any. */
+struct nl_msg *ask_routes(sa_family_t family, uint8_t protocol, uint32_t table, uint32_t link);
+struct nl_msg *ask_neighbours(uint32_t link);
+struct nl_msg *ask_addresses(uint32_t link);
+struct nl_msg *ask_neighbour_tables(void);
+struct nl_msg *ask_host_conf(sa_family_t family);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What dumps did not show, and what vanished links took with them. */
+#include <stdlib.h>
+
+#include "agent/kernel_view_parts.h"
+
+/* A tree must not change while it is walked, so the doomed are gathered first. */
+struct gathered {
+	struct kernel_view *view;
+	enum view_part part;
+	void **v;
+	size_t n, room;
+};
+
+static void gather(struct gathered *g, void *element)
+{
+	if (g->n == g->room) {
+		size_t room = g->room ? 2 * g->room : 64;
+		void **grown = reallocarray(g->v, room, sizeof(*grown));
+
+		/* What is left over now falls at the next full compare. */
+		if (!grown)
+			return;
+		g->v = grown;
+		g->room = room;
+	}
+	g->v[g->n++] = element;
+}
+
+static void unseen_route(struct held_route *r, void *arg)
+{
+	struct gathered *g = arg;
+	sa_family_t family = g->part == VIEW_ROUTES4 ? AF_INET : AF_INET6;
+
+	if (r->h.held && r->h.seen != g->view->generation && r->route.dst.address.family == family)
+		gather(g, r);
+}
+
+static void unseen_neighbour(struct held_neighbour *n, void *arg)
+{
+	struct gathered *g = arg;
+
+	if (n->h.held && n->h.seen != g->view->generation)
+		gather(g, n);
+}
+
+static void unseen_link(struct held_link *l, void *arg)
+{
+	struct gathered *g = arg;
+
+	if (l->h.seen != g->view->generation)
+		gather(g, l);
+}
+
+static void end_addresses(struct kernel_view *v)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < v->n_addresses; i++)
+		if (v->addresses[i].seen == v->generation)
+			v->addresses[kept++] = v->addresses[i];
+	v->n_addresses = kept;
+}
+
+static void forget_gateway6(struct held_link *l, void *arg)
+{
+	(void)arg;
+	l->gateway6 = GATEWAY6_NONE;
+	l->own_removals = 0;
+}
+
+void kernel_view_begin(struct kernel_view *v, enum view_part part)
+{
+	v->generation++;
+	if (part == VIEW_ADDRESSES)
+		kernel_view_each_link(v, forget_gateway6, NULL);
+}
+
+void kernel_view_end(struct kernel_view *v, enum view_part part)
+{
+	struct gathered g = { .view = v, .part = part };
+
+	if (part == VIEW_LINKS) {
+		kernel_view_each_link(v, unseen_link, &g);
+		for (size_t i = 0; i < g.n; i++)
+			kernel_view_drop_link(v, ((struct held_link *)g.v[i])->link.index);
+	} else if (part == VIEW_NEIGHBOURS) {
+		kernel_view_each_neighbour(v, unseen_neighbour, &g);
+		for (size_t i = 0; i < g.n; i++)
+			kernel_view_lose_neighbour(v, g.v[i]);
+	} else if (part == VIEW_ADDRESSES) {
+		end_addresses(v);
+	} else {
+		kernel_view_each_route(v, unseen_route, &g);
+		for (size_t i = 0; i < g.n; i++)
+			kernel_view_lose_route(v, g.v[i]);
+	}
+	free(g.v);
+}
+
+static void stray_route(struct held_route *r, void *arg)
+{
+	struct gathered *g = arg;
+	const struct held_link *l;
+
+	if (!r->route.oif)
+		return;
+	l = kernel_view_link(g->view, r->route.oif);
+	if (!l || (r->h.held && l->dropped && r->route.dst.address.family == AF_INET))
+		gather(g, r);
+}
+
+static void stray_neighbour(struct held_neighbour *n, void *arg)
+{
+	struct gathered *g = arg;
+
+	if (!kernel_view_link(g->view, n->neighbour.link))
+		gather(g, n);
+}
+
+static void undropped(struct held_link *l, void *arg)
+{
+	(void)arg;
+	l->dropped = false;
+}
+
+void kernel_view_settle(struct kernel_view *v)
+{
+	struct gathered g = { .view = v };
+
+	if (!v->links_lost)
+		return;
+	v->links_lost = false;
+	kernel_view_each_route(v, stray_route, &g);
+	for (size_t i = 0; i < g.n; i++) {
+		struct held_route *r = g.v[i];
+
+		/* With its link gone nobody can put it back. */
+		if (!kernel_view_link(v, r->route.oif))
+			kernel_view_drop_route(v, &r->route);
+		else
+			kernel_view_lose_route(v, r);
+	}
+	g.n = 0;
+	kernel_view_each_neighbour(v, stray_neighbour, &g);
+	for (size_t i = 0; i < g.n; i++)
+		kernel_view_drop_neighbour(v, &((struct held_neighbour *)g.v[i])->neighbour);
+	free(g.v);
+	kernel_view_each_link(v, undropped, NULL);
+}

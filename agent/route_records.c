@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/route_records.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/keys.h"
+
+/* Whoever lives registers again within a second or two of etcd's loss. */
+#define LINGER_MS 10000
+
+/* --- kinds ---------------------------------------------------------------------------------- */
+
+#define ADAPTERS(noun)                                                                             \
+	static int decode_##noun(const char *key, const char *json, size_t len, void *ret,         \
+				 struct err *err)                                                  \
+	{                                                                                          \
+		return noun##_decode(key, json, len, ret, err);                                    \
+	}                                                                                          \
+	static void done_##noun(void *record)                                                      \
+	{                                                                                          \
+		noun##_done(record);                                                               \
+	}                                                                                          \
+	static bool equal_##noun(const void *a, const void *b)                                     \
+	{                                                                                          \
+		return noun##_equal(a, b);                                                         \
+	}
+ADAPTERS(peer)
+ADAPTERS(filter)
+ADAPTERS(node)
+ADAPTERS(node_spec)
+ADAPTERS(cluster_config)
+ADAPTERS(pool)
+ADAPTERS(extent)
+
+struct kind {
+	const char *begins; /* of the key */
+	bool watched;       /* here; else the addresses' part does */
+	bool lingers;       /* made again by the living: a vanished one counts on for a while */
+	size_t size;
+	int (*decode)(const char *key, const char *json, size_t len, void *ret, struct err *err);
+	void (*done)(void *record);
+	bool (*equal)(const void *a, const void *b);
+};
+
+#define KIND(text, watched, lingers, noun)                                                         \
+	{                                                                                          \
+		text, watched, lingers, sizeof(struct noun), decode_##noun, done_##noun,           \
+			equal_##noun                                                               \
+	}
+static const struct kind kinds[ROUTE_KINDS] = {
+	[ROUTE_PEER] = KIND(KEYS_PEER, true, false, peer),
+	[ROUTE_FILTER] = KIND(KEYS_FILTER, true, false, filter),
+	[ROUTE_NODE] = KIND(KEYS_NODE, true, true, node),
+	[ROUTE_SPEC] = KIND(KEYS_SPEC, true, false, node_spec),
+	[ROUTE_CONFIG] = KIND("config", false, false, cluster_config),
+	[ROUTE_POOL] = KIND(KEYS_POOL, false, false, pool),
+	[ROUTE_EXTENT] = KIND(KEYS_EXTENT, false, true, extent),
+};
+
+/* --- tables --------------------------------------------------------------------------------- */
+
+struct entry {
+	char *name;
+	void *record;
+	uint64_t gone; /* when it vanished; 0: it is there */
+};
+
+struct table {
+	struct route_records *owner;
+	const struct kind *kind;
+	struct store_watch *watch;
+	bool in_sync;
+	bool relisting; /* etcd was exchanged: what is missing in the new list was not deleted */
+	struct entry *v;
+	size_t n, room;
+};
+
+struct route_records {
+	struct route_records_options o;
+	struct table tables[ROUTE_KINDS];
+	struct timer linger;
+};
+
+static size_t place(const struct table *t, const char *name)
+{
+	size_t low = 0, high = t->n;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (strcmp(t->v[middle].name, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct entry *find(const struct table *t, const char *name)
+{
+	size_t i = place(t, name);
+
+	return i < t->n && strcmp(t->v[i].name, name) == 0 ? &t->v[i] : NULL;
+}
+
+static void record_free(const struct kind *kind, void *record)
+{
+	if (record)
+		kind->done(record);
+	free(record);
+}
+
+/* Takes the record. */
+static int insert(struct table *t, const char *name, void *record)
+{
+	size_t i = place(t, name);
+	char *copy = strdup(name);
+
+	if (copy && t->n == t->room) {
+		size_t room = t->room ? t->room * 2 : 16;
+		struct entry *grown = reallocarray(t->v, room, sizeof(*grown));
+
+		if (grown) {
+			t->v = grown;
+			t->room = room;
+		}
+	}
+	if (!copy || t->n == t->room) {
+		free(copy);
+		return -ENOMEM;
+	}
+	memmove(&t->v[i + 1], &t->v[i], (t->n - i) * sizeof(*t->v));
+	t->v[i] = (struct entry){ .name = copy, .record = record };
+	t->n++;
+	return 0;
+}
+
+static void drop(struct table *t, struct entry *e)
+{
+	free(e->name);
+	record_free(t->kind, e->record);
+	t->n--;
+	memmove(e, e + 1, (size_t)(&t->v[t->n] - e) * sizeof(*e));
+	t->owner->o.changed(t->owner->o.arg);
+}
+
+/* --- one record ----------------------------------------------------------------------------- */
+
+static int store_record(struct table *t, const char *name, void *record)
+{
+	struct entry *e = find(t, name);
+	bool same;
+
+	if (!e) {
+		if (insert(t, name, record) < 0)
+			return -ENOMEM;
+		t->owner->o.changed(t->owner->o.arg);
+		return 0;
+	}
+	same = t->kind->equal(e->record, record);
+	record_free(t->kind, e->record);
+	*e = (struct entry){ .name = e->name, .record = record };
+	if (!same)
+		t->owner->o.changed(t->owner->o.arg);
+	return 0;
+}
+
+static void put(struct table *t, const char *key, const char *value, size_t len)
+{
+	struct route_records *r = t->owner;
+	const char *name = key + strlen(t->kind->begins);
+	void *record = calloc(1, t->kind->size);
+	struct err err = { "" };
+	int rc = record ? t->kind->decode(key, value, len, record, &err) : -ENOMEM;
+
+	if (rc == 0) {
+		rc = store_record(t, name, record);
+		if (rc < 0)
+			t->kind->done(record);
+		else
+			record = NULL;
+	}
+	free(record);
+	if (rc == -ENOMEM)
+		log_error("routing", "out of memory at %s", key);
+	else if (rc < 0)
+		health_set(r->o.health, key, LOG_LEVEL_ERROR, "%s%s", err.text,
+			   find(t, name) ? "; what it was before stays in force" : "");
+	else if (t->kind->watched)
+		health_clear(r->o.health, key);
+}
+
+static void gone(struct table *t, const char *key)
+{
+	struct route_records *r = t->owner;
+	struct entry *e = find(t, key + strlen(t->kind->begins));
+
+	if (t->kind->watched)
+		health_clear(r->o.health, key);
+	if (!e)
+		return;
+	if (t->relisting && !t->kind->lingers) {
+		log_warning("routing",
+			    "%s vanished with etcd's data and stays in force until it is "
+			    "written again",
+			    key);
+		return;
+	}
+	if (!t->kind->lingers) {
+		drop(t, e);
+		return;
+	}
+	e->gone = timers_now(r->o.timers);
+	/* Nodes that vanish one after the other must not keep the first ones alive. */
+	if (!r->linger.set)
+		timer_set(r->o.timers, &r->linger, LINGER_MS, 1000);
+}
+
+/* Those that nobody has written again. */
+static void on_linger(void *arg)
+{
+	struct route_records *r = arg;
+	uint64_t now = timers_now(r->o.timers);
+	bool more = false;
+
+	for (size_t k = 0; k < ROUTE_KINDS; k++)
+		for (size_t i = r->tables[k].n; i > 0; i--) {
+			struct entry *e = &r->tables[k].v[i - 1];
+
+			if (e->gone && e->gone + LINGER_MS <= now)
+				drop(&r->tables[k], e);
+			else
+				more = more || e->gone;
+		}
+	if (more)
+		timer_set(r->o.timers, &r->linger, LINGER_MS / 4, 1000);
+}
+
+/* --- where they come from ------------------------------------------------------------------- */
+
+static void on_put(const struct store_kv *kv, void *arg)
+{
+	struct table *t = arg;
+	const char *key = kv->key + strlen(t->owner->o.prefix);
+	struct key parsed;
+
+	if (key_parse(key, &parsed) == 0)
+		put(t, key, kv->value, kv->value_len);
+}
+
+static void on_deleted(const char *full, int64_t revision, void *arg)
+{
+	struct table *t = arg;
+
+	(void)revision;
+	gone(t, full + strlen(t->owner->o.prefix));
+}
+
+static void on_in_sync(int64_t revision, void *arg)
+{
+	struct table *t = arg;
+
+	(void)revision;
+	t->in_sync = true;
+	t->relisting = false;
+	t->owner->o.changed(t->owner->o.arg);
+}
+
+static int watch(struct route_records *r, struct table *t)
+{
+	static const struct store_watch_handlers handlers = { on_put, on_deleted, on_in_sync };
+	char key[KEY_FULL_TEXT];
+	AUTO(free) char *end = NULL;
+	int rc = key_full(r->o.prefix, t->kind->begins, key);
+
+	if (rc < 0)
+		return rc;
+	end = store_prefix_end(key);
+	return end ? store_watch(r->o.store, key, end, &handlers, t, &t->watch) : -ENOMEM;
+}
+
+void route_records_take(struct route_records *r, const char *key, const char *value, size_t len)
+{
+	for (size_t k = 0; k < ROUTE_KINDS; k++) {
+		struct table *t = &r->tables[k];
+
+		if (t->kind->watched || strncmp(key, t->kind->begins, strlen(t->kind->begins)) != 0)
+			continue;
+		if (value)
+			put(t, key, value, len);
+		else
+			gone(t, key);
+	}
+}
+
+void route_records_notice(struct route_records *r, enum store_notice notice)
+{
+	if (notice == STORE_TROUBLE)
+		return;
+	/* The watches here say for themselves when their list is complete. */
+	for (size_t k = 0; k < ROUTE_KINDS; k++)
+		if (notice != STORE_WATCHING || !r->tables[k].kind->watched)
+			r->tables[k].relisting = notice != STORE_WATCHING;
+}
+
+bool route_records_in_sync(const struct route_records *r)
+{
+	for (size_t k = 0; k < ROUTE_KINDS; k++)
+		if (r->tables[k].kind->watched && !r->tables[k].in_sync)
+			return false;
+	return true;
+}
+
+/* --- looking -------------------------------------------------------------------------------- */
+
+size_t route_records_count(const struct route_records *r, enum route_kind kind)
+{
+	return r->tables[kind].n;
+}
+
+const void *route_record(const struct route_records *r, enum route_kind kind, size_t i)
+{
+	return r->tables[kind].v[i].record;
+}
+
+const void *route_record_find(const struct route_records *r, enum route_kind kind, const char *name)
+{
+	const struct entry *e = find(&r->tables[kind], name);
+
+	return e ? e->record : NULL;
+}
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+int route_records_new(const struct route_records_options *options, struct route_records **ret)
+{
+	AUTO(route_records_free) struct route_records *r = calloc(1, sizeof(*r));
+	int rc = 0;
+
+	if (!r)
+		return -ENOMEM;
+	r->o = *options;
+	r->linger = (struct timer){ .fn = on_linger, .arg = r };
+	for (size_t k = 0; k < ROUTE_KINDS; k++)
+		r->tables[k] = (struct table){ .owner = r, .kind = &kinds[k] };
+	for (size_t k = 0; rc == 0 && k < ROUTE_KINDS; k++)
+		if (kinds[k].watched)
+			rc = watch(r, &r->tables[k]);
+	if (rc < 0)
+		return rc;
+	*ret = TAKE(r);
+	return 0;
+}
+
+void route_records_free(struct route_records *r)
+{
+	if (!r)
+		return;
+	timer_clear(r->o.timers, &r->linger);
+	for (size_t k = 0; k < ROUTE_KINDS; k++) {
+		struct table *t = &r->tables[k];
+
+		store_unwatch(t->watch);
+		for (size_t i = 0; i < t->n; i++) {
+			free(t->v[i].name);
+			record_free(t->kind, t->v[i].record);
+		}
+		free(t->v);
+	}
+	free(r);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * BIRD on this node: what it should run, made from the records, and what it does run.
+ *
+ *   route_records ─> desired_bird (pure) ─> templates ─> publish: check, rename, configure
+ *   bird_control <─ show protocols ─> routing_compare (pure) ─> mend once, health, status
+ *
+ * Nothing is rendered before all records are known. The first change goes out at
+ * once, then at most four a second. What restarts a session or withdraws a block is
+ * logged before it happens. Every ten seconds, and whenever BIRD appears, what runs
+ * is compared with what was meant; a difference is answered by one reload, and if it
+ * stays, by a sentence in health, never by a second reload.
+ */
+#pragma once
+
+#include "agent/health.h"
+#include "agent/identity.h"
+#include "agent/status.h"
+#include "agent/timers.h"
+#include "lib/store.h"
+
+struct routing;
+
+struct routing_options {
+	sd_event *event;
+	struct store *store;
+	struct timers *timers;
+	struct health *health;
+	const char *prefix; /* of the keys */
+	const char *bird_socket, *bird_config, *bird_program;
+	const char *template_dir; /* the shipped ones; the operator's go before them */
+	/* Own blocks that are routed, for `announce: static`; free() ret->v. */
+	int (*blocks)(struct prefixes *ret, void *arg);
+	/* Something that status shows has changed. */
+	void (*changed)(void *arg);
+	void *arg;
+};
+
+int routing_new(const struct routing_options *options, struct routing **ret, struct err *err);
+void routing_free(struct routing *r);
+AUTO_DEFINE(struct routing *, routing_free)
+
+/* Who we are; copied. Nothing is rendered before. */
+void routing_set_self(struct routing *r, const struct identity *self);
+/* From the addresses' part and the store. */
+void routing_take_record(struct routing *r, const char *key, const char *value, size_t len);
+void routing_notice(struct routing *r, enum store_notice notice);
+/* Once: config, pools and extents have been listed. */
+void routing_inputs_known(struct routing *r);
+void routing_blocks_changed(struct routing *r);
+/* Templates and password files are read anew. */
+void routing_reload(struct routing *r);
+
+/* Valid until the loop goes on. */
+void routing_status(struct routing *r, struct status_bird *ret);

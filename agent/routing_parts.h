@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside agent/routing*.c. */
+#pragma once
+
+#include "agent/desired_bird.h"
+#include "agent/route_records.h"
+#include "agent/routing.h"
+#include "agent/routing_compare.h"
+#include "confd/bird_show.h"
+#include "confd/bird_step.h"
+#include "confd/mustache.h"
+#include "confd/template_dir.h"
+
+/* Sessions and blocks that are named in the log when a change disturbs them. */
+#define FLAPS_TOLD 20
+
+#define TAKE_PLAN(plan)                                                                            \
+	({                                                                                         \
+		struct bird_plan took_ = (plan);                                                   \
+		(plan) = (struct bird_plan){ 0 };                                                  \
+		took_;                                                                             \
+	})
+
+struct routing {
+	struct routing_options o;
+	struct identity self;
+	struct route_records *records;
+	bool extents_known, open;
+	/* to BIRD */
+	struct template_dir *templates;
+	struct mustache_set *set;
+	struct publish *publish;
+	struct bird_plan meant, next; /* what BIRD should run now; what is on its way to it */
+	bool has_meant, has_next;
+	/* from BIRD */
+	struct bird_step *step;
+	struct bird_protocols runs; /* as it said last */
+	struct routing_difference difference;
+	struct status_session *sessions; /* of the last status */
+	struct timer look;
+	bool looking, again; /* and once more after it */
+	bool mended;         /* a reload has answered the difference that is there */
+	uint64_t detailed;   /* when the counts were last asked for; ms */
+	/* CLOCK_MONOTONIC in ms, unlike timers: BIRD's own times do not count a machine's sleep */
+	int64_t asked, reread; /* for the status; when another's configure was last answered */
+	int64_t ours;          /* BIRD's last configure was not after that */
+	bool knows_ours;
+};
+
+/* routing_watch.c */
+int routing_watch_new(struct routing *r);
+void routing_watch_done(struct routing *r);
+/* BIRD was told to configure: compare now rather than at the next time. */
+void routing_asked_again(struct routing *r);

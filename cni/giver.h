@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who gives the pod its addresses: the IPAM plugin that the configuration names.
+ *
+ *   verb -> [giver] -> our own roost-ipam: the agent, in this process
+ *                   -> any other: delegate
+ *
+ * roost-ipam is a plugin like others, and can be run like them; where the one that would be run
+ * lies beside this program, doing here what it would do there saves an exec.
+ */
+#pragma once
+
+#include "cni/conf.h"
+#include "cni/delegate.h"
+#include "ipam/plugin.h"
+
+struct giver {
+	bool own;
+	char program[PATH_MAX]; /* unless own */
+};
+
+/* Negative with e filled: it is not named, or nowhere in CNI_PATH. */
+int giver_choose(const struct cni_call *call, struct giver *ret, struct cni_error *e);
+
+/* What the addresses are to the agent. */
+const char *giver_name(const struct giver *giver, const struct cni_call *call,
+		       const struct plugin_given *given);
+
+/* After a failure nothing of this call is held. */
+int giver_add(const struct giver *giver, const struct cni_call *call, const struct roost_conf *conf,
+	      struct plugin_given *ret, struct cni_error *e);
+/* Gives back what this very call was given; cannot fail. */
+void giver_undo(const struct giver *giver, const struct cni_call *call,
+		const struct plugin_given *given);
+
+/* CHECK of either. */
+int giver_check(const struct giver *giver, const struct cni_call *call, struct cni_error *e);
+/* Another plugin's DEL, GC, STATUS; our own has no part of it that the agent did not do. */
+int giver_forward(const struct giver *giver, const struct cni_call *call, struct cni_error *e);

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cni/inside.h"
+
+#include <fcntl.h>
+#include <linux/fib_rules.h>
+#include <linux/if_addr.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "cni/message.h"
+#include "cni/veth.h"
+
+/* Before the main table's rule, which is at 32766. */
+#define RULE_PRIORITY 1000U
+
+int inside_index(struct kern *inside, const char *ifname)
+{
+	struct ifreq request = { 0 };
+
+	/* One call where netlink needs two; it asks in the namespace of the socket. */
+	memcpy(request.ifr_name, ifname, strlen(ifname));
+	if (ioctl(kern_fd(inside), SIOCGIFINDEX, &request) < 0)
+		return -errno;
+	return request.ifr_ifindex;
+}
+
+int inside_is_free(struct kern *host, struct kern *inside, const struct cni_call *call,
+		   struct cni_error *e)
+{
+	const struct cni_env *env = &call->env;
+	int r = inside_index(inside, env->ifname);
+
+	while (r >= 0 && veth_is_going(host, inside, r) && deadline_left(&call->deadline) > 0) {
+		veth_rest();
+		r = inside_index(inside, env->ifname);
+	}
+	if (r == -ENODEV)
+		return 0;
+	if (r < 0)
+		return cni_fail(e, CNI_CODE_IO, "cannot look for %s in %s: %s", env->ifname,
+				env->netns, strerror(-r));
+	return cni_fail(e, CNI_CODE_ATTACHED,
+			"%s exists already in %s and stays as it is: DEL it before another ADD",
+			env->ifname, env->netns);
+}
+
+/* --- settings ------------------------------------------------------------------------------- */
+
+static int set_ipv6(const char *ifname, const char *name, const char *value)
+{
+	char path[96];
+	AUTO(close) int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv6/conf/%s/%s", ifname, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd < 0 || write(fd, value, 1) != 1 ? -errno : 0;
+}
+
+/*
+ * Before the link is up: container runtimes switch IPv6 off, a router advertisement would add
+ * addresses and routes of its own, to a pod of IPv4 too, and a check for duplicates keeps an
+ * address from being used for a second.
+ */
+static int set_up_ipv6(const struct sandbox *pod)
+{
+	int r = set_ipv6(pod->ifname, "accept_ra", "0");
+
+	if (!sandbox_has(pod, AF_INET6))
+		return r == -ENOENT ? 0 : r; /* a kernel without IPv6 */
+	r = r ?: set_ipv6(pod->ifname, "disable_ipv6", "0");
+	return r ?: set_ipv6(pod->ifname, "accept_dad", "0");
+}
+
+static int prepare_ipv6(const struct netns *netns, const struct sandbox *pod, struct cni_error *e)
+{
+	int r = netns_enter(netns), back;
+
+	if (r == 0) {
+		r = set_up_ipv6(pod);
+		back = netns_leave(netns);
+		r = r ?: back;
+	}
+	if (r < 0)
+		return cni_fail(e, CNI_CODE_IO, "cannot prepare %s in %s for IPv6: %s", pod->ifname,
+				pod->netns, strerror(-r));
+	return 0;
+}
+
+/* --- messages ------------------------------------------------------------------------------- */
+
+static struct nl_msg *up_message(int index)
+{
+	const struct ifinfomsg body = { .ifi_index = index,
+					.ifi_flags = IFF_UP,
+					.ifi_change = IFF_UP };
+
+	return message_new(RTM_NEWLINK, 0, &body, sizeof(body));
+}
+
+static struct nl_msg *address_message(int index, const struct address *a)
+{
+	const struct ifaddrmsg body = { .ifa_family = (uint8_t)a->family,
+					.ifa_prefixlen = (uint8_t)address_bits(a),
+					.ifa_flags = a->family == AF_INET6 ? IFA_F_NODAD : 0,
+					.ifa_index = (uint32_t)index };
+	struct nl_msg *m = message_new(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &body, sizeof(body));
+
+	if (m) {
+		message_put_address(m, IFA_LOCAL, a);
+		message_put_address(m, IFA_ADDRESS, a);
+	}
+	return m;
+}
+
+static void put_metrics(struct nl_msg *m, const struct cni_route *route)
+{
+	struct nlattr *metrics;
+
+	if (route->mtu == 0 && route->advmss == 0)
+		return;
+	metrics = nla_nest_start(m, RTA_METRICS);
+	if (route->mtu > 0)
+		nla_put_u32(m, RTAX_MTU, route->mtu);
+	if (route->advmss > 0)
+		nla_put_u32(m, RTAX_ADVMSS, route->advmss);
+	nla_nest_end(m, metrics);
+}
+
+/* gw of family 0: the destination is on the link itself. */
+static struct nl_msg *route_message(int index, const struct cni_route *route)
+{
+	const bool direct = !route->gw.family;
+	const uint32_t table = route->table > 0 ? (uint32_t)route->table : RT_TABLE_MAIN;
+	const struct rtmsg body = {
+		.rtm_family = (uint8_t)route->dst.address.family,
+		.rtm_dst_len = route->dst.length,
+		.rtm_table = table < 256 ? (uint8_t)table : RT_TABLE_UNSPEC,
+		.rtm_protocol = RTPROT_BOOT,
+		.rtm_scope = direct ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE,
+		.rtm_type = RTN_UNICAST,
+		/* Whatever the routes of other interfaces say of the gateway, it is here. */
+		.rtm_flags = direct ? 0 : RTNH_F_ONLINK,
+	};
+	struct nl_msg *m = message_new(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &body,
+				       sizeof(body));
+
+	if (!m)
+		return NULL;
+	if (route->dst.length > 0)
+		message_put_address(m, RTA_DST, &route->dst.address);
+	if (!direct)
+		message_put_address(m, RTA_GATEWAY, &route->gw);
+	nla_put_u32(m, RTA_OIF, (uint32_t)index);
+	nla_put_u32(m, RTA_TABLE, table);
+	if (route->priority > 0)
+		nla_put_u32(m, RTA_PRIORITY, route->priority);
+	put_metrics(m, route);
+	return m;
+}
+
+static struct nl_msg *neighbour_message(int index, const struct address *gateway)
+{
+	const struct ndmsg body = { .ndm_family = (uint8_t)gateway->family,
+				    .ndm_ifindex = index,
+				    .ndm_state = NUD_PERMANENT };
+	struct nl_msg *m = message_new(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, &body,
+				       sizeof(body));
+
+	if (m) {
+		message_put_address(m, NDA_DST, gateway);
+		nla_put(m, NDA_LLADDR, sizeof(pod_link_host_mac.bytes), pod_link_host_mac.bytes);
+	}
+	return m;
+}
+
+/* table 0: of any. */
+static struct nl_msg *rule_message(int type, int flags, const struct address *from, uint32_t table)
+{
+	const struct fib_rule_hdr body = { .family = (uint8_t)from->family,
+					   .src_len = (uint8_t)address_bits(from),
+					   .action = FR_ACT_TO_TBL };
+	struct nl_msg *m = message_new(type, flags, &body, sizeof(body));
+
+	if (m) {
+		message_put_address(m, FRA_SRC, from);
+		nla_put_u32(m, FRA_PRIORITY, RULE_PRIORITY);
+		if (table)
+			nla_put_u32(m, FRA_TABLE, table);
+	}
+	return m;
+}
+
+/* --- a batch that can say what was refused -------------------------------------------------- */
+
+struct step {
+	char what[PREFIX_TEXT + 16];
+	sa_family_t route_of; /* a route of this family: may be there already */
+	bool may_fail;
+};
+
+struct batch {
+	struct kern_op *ops;
+	struct step *steps;
+	size_t n;
+	bool no_memory;
+};
+
+static int batch_init(struct batch *b, size_t room)
+{
+	*b = (struct batch){ calloc(room, sizeof(*b->ops)), calloc(room, sizeof(*b->steps)), 0,
+			     false };
+	return b->ops && b->steps ? 0 : -ENOMEM;
+}
+
+static void batch_done(struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		nlmsg_free(b->ops[i].msg);
+	free(b->ops);
+	free(b->steps);
+}
+
+static inline void batch_done_auto(struct batch *b)
+{
+	batch_done(b);
+}
+
+PRINTF_LIKE(3, 4)
+static struct step *add(struct batch *b, struct nl_msg *m, const char *fmt, ...)
+{
+	struct step *step = &b->steps[b->n];
+	va_list ap;
+
+	if (!m) {
+		b->no_memory = true;
+		return step;
+	}
+	b->ops[b->n++].msg = m;
+	va_start(ap, fmt);
+	vsnprintf(step->what, sizeof(step->what), fmt, ap);
+	va_end(ap);
+	return step;
+}
+
+static void add_route(struct batch *b, int index, const struct cni_route *route)
+{
+	char text[PREFIX_TEXT];
+	struct step *step = add(b, route_message(index, route), "route %s",
+				prefix_print(&route->dst, text));
+
+	step->route_of = route->dst.address.family;
+}
+
+/* Sends all; a route that is there already is noted in taken, by family. */
+static int batch_run(struct kern *inside, struct batch *b, const struct sandbox *pod, bool taken[2],
+		     struct cni_error *e)
+{
+	int r = b->no_memory ? -ENOMEM : kern_batch(inside, b->ops, b->n);
+
+	if (r < 0)
+		return cni_fail(e, CNI_CODE_IO, "cannot set up %s in %s: %s", pod->ifname,
+				pod->netns, strerror(-r));
+	for (size_t i = 0; i < b->n; i++) {
+		const struct kern_op *op = &b->ops[i];
+		const struct step *step = &b->steps[i];
+
+		if (op->result >= 0 || step->may_fail)
+			continue;
+		if (step->route_of && taken && op->result == -EEXIST) {
+			taken[step->route_of == AF_INET6] = true;
+			continue;
+		}
+		return cni_fail(e, CNI_CODE_IO, "the kernel refused the %s for %s in %s: %s%s%s",
+				step->what, pod->ifname, pod->netns, strerror(-op->result),
+				op->extack[0] ? ": " : "", op->extack);
+	}
+	return 0;
+}
+
+/* --- the work ------------------------------------------------------------------------------- */
+
+static const sa_family_t families[2] = { AF_INET, AF_INET6 };
+
+static struct cni_route link_route(const struct address *gateway)
+{
+	return (struct cni_route){ .dst = { *gateway, (uint8_t)address_bits(gateway) },
+				   CNI_ROUTE_NONE };
+}
+
+static int set_up(struct kern *inside, const struct sandbox *pod, int index, bool taken[2],
+		  struct cni_error *e)
+{
+	AUTO(batch_done) struct batch b;
+	char text[ADDRESS_TEXT];
+
+	if (batch_init(&b, 5 + pod->n_addresses + pod->n_routes) < 0)
+		return cni_no_memory(e);
+	add(&b, up_message(index), "link");
+	for (size_t i = 0; i < pod->n_addresses; i++)
+		add(&b, address_message(index, &pod->addresses[i]), "address %s",
+		    address_print(&pod->addresses[i], text));
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+		const struct address gateway = pod_gateway(families[i]);
+		const struct cni_route direct = link_route(&gateway);
+
+		if (!sandbox_has(pod, families[i]))
+			continue;
+		add_route(&b, index, &direct);
+		add(&b, neighbour_message(index, &gateway), "neighbour %s",
+		    address_print(&gateway, text));
+	}
+	for (size_t i = 0; i < pod->n_routes; i++)
+		add_route(&b, index, &pod->routes[i]);
+	return batch_run(inside, &b, pod, taken, e);
+}
+
+/* The pod's routes are another interface's: what comes from these addresses gets its own. */
+static int set_aside(struct kern *inside, const struct sandbox *pod, int index, sa_family_t family,
+		     struct cni_error *e)
+{
+	AUTO(batch_done) struct batch b;
+	const struct address gateway = pod_gateway(family);
+	struct cni_route direct = link_route(&gateway), all = { .dst = { { .family = family }, 0 },
+								.gw = gateway,
+								CNI_ROUTE_NONE };
+	const uint32_t table = inside_table(index);
+
+	if (batch_init(&b, 2 + 2 * pod->n_addresses) < 0)
+		return cni_no_memory(e);
+	direct.table = all.table = table;
+	add_route(&b, index, &direct);
+	add_route(&b, index, &all);
+	for (size_t i = 0; i < pod->n_addresses; i++) {
+		const struct address *a = &pod->addresses[i];
+
+		if (a->family != family)
+			continue;
+		/* A rule outlives the interface that it was made for. */
+		add(&b, rule_message(RTM_DELRULE, 0, a, 0), "old rule")->may_fail = true;
+		add(&b, rule_message(RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL, a, table), "rule");
+	}
+	return batch_run(inside, &b, pod, NULL, e);
+}
+
+int inside_make(struct kern *inside, const struct netns *netns, const struct sandbox *pod,
+		struct cni_error *e)
+{
+	bool taken[2] = { false, false };
+	int index = inside_index(inside, pod->ifname), r;
+
+	if (index < 0)
+		return cni_fail(e, CNI_CODE_IO, "%s vanished from %s: %s", pod->ifname, pod->netns,
+				strerror(-index));
+	r = prepare_ipv6(netns, pod, e);
+	if (r == 0)
+		r = set_up(inside, pod, index, taken, e);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(families); i++)
+		if (taken[i])
+			r = set_aside(inside, pod, index, families[i], e);
+	return r;
+}
+
+void inside_unmake(struct kern *inside, const struct sandbox *pod)
+{
+	AUTO(batch_done) struct batch b;
+
+	if (batch_init(&b, pod->n_addresses) < 0)
+		return;
+	for (size_t i = 0; i < pod->n_addresses; i++)
+		add(&b, rule_message(RTM_DELRULE, 0, &pod->addresses[i], 0), "rule");
+	kern_batch(inside, b.ops, b.n);
+}

@@ -1,0 +1,3 @@
+TESTS += $(addprefix templates/, \
+	cases_test \
+	)
