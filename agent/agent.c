@@ -466,6 +466,13 @@ static int own_blocks(struct prefixes *ret, void *arg)
 	return ipam_routed_blocks(a->ipam, ret);
 }
 
+static void kernel_first(void *arg)
+{
+	struct agent *a = arg;
+
+	plug_now(a->plug);
+}
+
 static bool unplug(const struct attachment *attachment, void *arg)
 {
 	struct agent *a = arg;
@@ -526,6 +533,7 @@ static int open_routing(struct agent *a, struct err *err)
 		.bird_program = s->bird_program,
 		.template_dir = s->template_dir,
 		.blocks = own_blocks,
+		.first = kernel_first,
 		.changed = changed,
 		.arg = a,
 	};

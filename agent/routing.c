@@ -242,7 +242,10 @@ static int render(char **ret, size_t *ret_len, void *arg, struct err *err)
 {
 	AUTO(bird_plan_done) struct bird_plan plan = { 0 };
 	struct routing *r = arg;
-	int rc = make_plan(r, &plan, err);
+	int rc;
+
+	r->o.first(r->o.arg);
+	rc = make_plan(r, &plan, err);
 
 	/* First of all: from here on anybody may want to quote the text. */
 	for (size_t i = 0; rc == 0 && i < plan.secrets.n; i++)
