@@ -2,6 +2,7 @@
 #include "agent/agent.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -129,6 +130,8 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 	if (notice == STORE_WATCHING) {
 		a->connected = true;
 		a->etcd_error[0] = '\0';
+		/* Reading lists took memory that is not needed again. */
+		malloc_trim(0);
 		health_clear(a->health, "etcd");
 		log_info("etcd", "%s", text);
 	} else if (notice == STORE_TROUBLE) {

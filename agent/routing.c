@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <malloc.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -253,6 +254,9 @@ static int render(char **ret, size_t *ret_len, void *arg, struct err *err)
 	rc = rc ?: render_plan(r, &plan, ret, ret_len, err);
 	if (rc < 0)
 		return rc;
+	/* It holds passwords, and for thousands of peers many megabytes. */
+	json_object_put(plan.tree);
+	plan.tree = NULL;
 	tell_problems(r, &plan);
 	if (r->has_meant)
 		tell_flaps(&r->meant, &plan);
@@ -277,8 +281,10 @@ static void told(const struct publish_outcome *outcome, void *arg)
 			   publish_result_name(outcome->result), outcome->reason.text);
 	else
 		health_clear(r->o.health, "bird-config");
-	if (outcome->result == PUBLISH_DONE)
+	if (outcome->result == PUBLISH_DONE) {
 		log_info("bird", "BIRD runs a new configuration: %zu sessions", r->next.n_sessions);
+		malloc_trim(0);
+	}
 	if (runs && r->has_next) {
 		bird_plan_done(&r->meant);
 		r->meant = TAKE_PLAN(r->next);
