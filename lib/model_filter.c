@@ -84,7 +84,7 @@ static int check(const void *record, struct err *err)
 
 static const struct record_part parts[] = { RECORD_PART(filter, name, text, name) };
 
-static const struct record filter_record = {
+const struct record filter_record = {
 	.kind = KEY_FILTER,
 	.size = sizeof(struct filter),
 	.parts = parts,

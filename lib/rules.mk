@@ -61,6 +61,7 @@ SRCS += $(addprefix lib/, \
 	kern_reply.c \
 	log.c \
 	log_journal.c \
+	nearest.c \
 	options.c \
 	options_file.c \
 	options_help.c \
