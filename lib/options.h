@@ -140,24 +140,30 @@ name_check_fn key_prefix_check;
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 extern const char *const log_format_choices[];
 
-/* The program's struct has members of these names. */
+/* How to reach etcd, and where in it we live. store_open() makes the store of it. */
+struct etcd_settings {
+	const char *endpoints, *cacert, *cert, *key, *user, *password_file;
+	const char *prefix;
+};
+
+/* The program's struct has a "struct etcd_settings etcd". */
 #define OPTIONS_ETCD(record)                                                                       \
-	{ OPTION(record, etcd, "etcd", TEXT), .initial = "http://127.0.0.1:2379",                  \
+	{ OPTION(record, etcd.endpoints, "etcd", TEXT), .initial = "http://127.0.0.1:2379",        \
 	  .argument = "URL[,URL]",                                                                 \
 	  .help = "etcd's members: http://HOST:PORT, https://HOST:PORT or unix:///PATH" },         \
-		{ OPTION(record, etcd_cacert, "etcd-cacert", PATH), .argument = "FILE",            \
+		{ OPTION(record, etcd.cacert, "etcd-cacert", PATH), .argument = "FILE",            \
 		  .help = "PEM file with the authorities that sign etcd's certificate" },          \
-		{ OPTION(record, etcd_cert, "etcd-cert", PATH), .argument = "FILE",                \
+		{ OPTION(record, etcd.cert, "etcd-cert", PATH), .argument = "FILE",                \
 		  .help = "PEM file with our certificate; together with --etcd-key" },             \
-		{ OPTION(record, etcd_key, "etcd-key", PATH), .argument = "FILE",                  \
+		{ OPTION(record, etcd.key, "etcd-key", PATH), .argument = "FILE",                  \
 		  .help = "PEM file with its private key" },                                       \
-		{ OPTION(record, etcd_user, "etcd-user", TEXT), .argument = "NAME",                \
+		{ OPTION(record, etcd.user, "etcd-user", TEXT), .argument = "NAME",                \
 		  .check = word_check,                                                             \
 		  .help = "etcd's user; together with --etcd-password-file" },                     \
-		{ OPTION(record, etcd_password_file, "etcd-password-file", PATH),                  \
+		{ OPTION(record, etcd.password_file, "etcd-password-file", PATH),                  \
 		  .argument = "FILE", .help = "its password, in a file that others cannot read" }, \
 	{                                                                                          \
-		OPTION(record, prefix, "prefix", TEXT),                                            \
+		OPTION(record, etcd.prefix, "prefix", TEXT),                                       \
 			.initial = "/roost/v1/", .argument = "PREFIX", .check = key_prefix_check,  \
 			.help = "what all keys begin with"                                         \
 	}
@@ -170,5 +176,4 @@ extern const char *const log_format_choices[];
 			.help = "text or json; without it the journal is used where there is one"  \
 	}
 /* -EINVAL when one of a pair is given without the other. */
-int options_check_etcd(const char *cert, const char *key, const char *user,
-		       const char *password_file, struct err *err);
+int options_check_etcd(const struct etcd_settings *s, struct err *err);

@@ -123,16 +123,15 @@ int key_prefix_check(const char *text, struct err *err)
 		       text_show(text, shown));
 }
 
-int options_check_etcd(const char *cert, const char *key, const char *user,
-		       const char *password_file, struct err *err)
+int options_check_etcd(const struct etcd_settings *s, struct err *err)
 {
-	if (!*cert != !*key)
+	if (!*s->cert != !*s->key)
 		return err_set(err, -EINVAL,
 			       "--etcd-cert and --etcd-key go together: %s is missing",
-			       *cert ? "--etcd-key" : "--etcd-cert");
-	if (!*user != !*password_file)
+			       *s->cert ? "--etcd-key" : "--etcd-cert");
+	if (!*s->user != !*s->password_file)
 		return err_set(err, -EINVAL,
 			       "--etcd-user and --etcd-password-file go together: %s is missing",
-			       *user ? "--etcd-password-file" : "--etcd-user");
+			       *s->user ? "--etcd-password-file" : "--etcd-user");
 	return 0;
 }

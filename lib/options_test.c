@@ -12,8 +12,7 @@
 #include "lib/options.h"
 
 struct told {
-	const char *etcd, *etcd_cacert, *etcd_cert, *etcd_key, *etcd_user, *etcd_password_file;
-	const char *prefix;
+	struct etcd_settings etcd;
 	const char *config;
 	enum log_level log_level;
 	unsigned log_format;
@@ -82,9 +81,9 @@ static void nothing_given_means_the_defaults(void **unused)
 {
 	(void)unused;
 	PARSE(t, NO_FLAGS);
-	assert_string_equal(t.etcd, "http://127.0.0.1:2379");
-	assert_string_equal(t.prefix, "/roost/v1/");
-	assert_string_equal(t.etcd_cacert, "");
+	assert_string_equal(t.etcd.endpoints, "http://127.0.0.1:2379");
+	assert_string_equal(t.etcd.prefix, "/roost/v1/");
+	assert_string_equal(t.etcd.cacert, "");
 	assert_int_equal(t.log_level, LOG_LEVEL_INFO);
 	assert_int_equal(t.log_format, LOG_FORMAT_TEXT);
 	assert_int_equal(t.workers, 4);
@@ -97,8 +96,8 @@ static void a_flag_goes_before_the_environment_and_that_before_the_file(void **u
 
 	PARSE(t, FLAGS("--etcd", "http://flag:1"),
 	      ENV("ROOST_ETCD=http://env:1", "ROOST_ETCD_USER=env", "HOME=/x"), FILE_TEXT(file));
-	assert_string_equal(t.etcd, "http://flag:1");
-	assert_string_equal(t.etcd_user, "env");
+	assert_string_equal(t.etcd.endpoints, "http://flag:1");
+	assert_string_equal(t.etcd.user, "env");
 	assert_int_equal(t.workers, 7);
 }
 
@@ -108,7 +107,7 @@ static void a_flag_takes_its_value_from_the_next_word_or_behind_an_equals_sign(v
 	PARSE(t, FLAGS("--workers=9", "--log-level", "debug", "--etcd-cacert=/a=b"));
 	assert_int_equal(t.workers, 9);
 	assert_int_equal(t.log_level, LOG_LEVEL_DEBUG);
-	assert_string_equal(t.etcd_cacert, "/a=b");
+	assert_string_equal(t.etcd.cacert, "/a=b");
 }
 
 static void a_flag_that_takes_no_value_leaves_the_next_word_alone(void **unused)
@@ -140,7 +139,7 @@ static void an_empty_variable_counts_as_unset(void **unused)
 	(void)unused;
 	PARSE(t, NO_FLAGS, ENV("ROOST_WORKERS=", "ROOST_ETCD="));
 	assert_int_equal(t.workers, 4);
-	assert_string_equal(t.etcd, "http://127.0.0.1:2379");
+	assert_string_equal(t.etcd.endpoints, "http://127.0.0.1:2379");
 }
 
 static void variables_that_are_not_ours_are_ignored(void **unused)
@@ -150,7 +149,7 @@ static void variables_that_are_not_ours_are_ignored(void **unused)
 	      ENV("ROOST_PORT=tcp://10.0.0.1:80", "ROOST_ETCD_PORT=tcp://10.0.0.2:2379",
 		  "XROOST_WORKERS=5"));
 	assert_int_equal(t.workers, 4);
-	assert_string_equal(t.etcd, "http://127.0.0.1:2379");
+	assert_string_equal(t.etcd.endpoints, "http://127.0.0.1:2379");
 }
 
 static void the_file_may_have_comments_of_both_kinds(void **unused)
@@ -161,14 +160,14 @@ static void the_file_may_have_comments_of_both_kinds(void **unused)
 
 	PARSE(t, NO_FLAGS, FILE_TEXT(file));
 	assert_int_equal(t.workers, 8);
-	assert_string_equal(t.etcd, "http://a//b/*c*/");
+	assert_string_equal(t.etcd.endpoints, "http://a//b/*c*/");
 }
 
 static void a_quote_inside_a_string_does_not_end_it(void **unused)
 {
 	(void)unused;
 	PARSE(t, NO_FLAGS, FILE_TEXT("{\"etcdUser\":\"a\\\"//b\"}"));
-	assert_string_equal(t.etcd_user, "a\"//b");
+	assert_string_equal(t.etcd.user, "a\"//b");
 }
 
 static void a_null_in_the_file_counts_as_absent(void **unused)
@@ -176,7 +175,7 @@ static void a_null_in_the_file_counts_as_absent(void **unused)
 	(void)unused;
 	PARSE(t, NO_FLAGS, FILE_TEXT("{\"workers\":null,\"etcd\":null}"));
 	assert_int_equal(t.workers, 4);
-	assert_string_equal(t.etcd, "http://127.0.0.1:2379");
+	assert_string_equal(t.etcd.endpoints, "http://127.0.0.1:2379");
 }
 
 static void an_unknown_flag_is_refused_with_the_nearest_one(void **unused)
@@ -274,7 +273,7 @@ static void a_value_that_looks_like_a_question_is_a_value(void **unused)
 {
 	(void)unused;
 	PARSE(t, FLAGS("--etcd-user", "--help"));
-	assert_string_equal(t.etcd_user, "--help");
+	assert_string_equal(t.etcd.user, "--help");
 }
 
 static void the_help_names_each_flag_with_variable_field_and_default(void **unused)
@@ -312,17 +311,20 @@ static void two_readings_differ_where_they_differ(void **unused)
 	assert_null(options_differ(&table, &a, &b, d));
 }
 
+#define ETCD(c, k, u, p)                                                                           \
+	(&(struct etcd_settings){ .cert = (c), .key = (k), .user = (u), .password_file = (p) })
+
 static void halves_of_a_pair_are_refused(void **unused)
 {
 	(void)unused;
 	struct err err;
 
-	assert_int_equal(options_check_etcd("", "", "", "", &err), 0);
-	assert_int_equal(options_check_etcd("/c", "/k", "u", "/p", &err), 0);
-	assert_int_equal(options_check_etcd("/c", "", "", "", &err), -EINVAL);
+	assert_int_equal(options_check_etcd(ETCD("", "", "", ""), &err), 0);
+	assert_int_equal(options_check_etcd(ETCD("/c", "/k", "u", "/p"), &err), 0);
+	assert_int_equal(options_check_etcd(ETCD("/c", "", "", ""), &err), -EINVAL);
 	assert_string_equal(err.text,
 			    "--etcd-cert and --etcd-key go together: --etcd-key is missing");
-	assert_int_equal(options_check_etcd("", "", "", "/p", &err), -EINVAL);
+	assert_int_equal(options_check_etcd(ETCD("", "", "", "/p"), &err), -EINVAL);
 	assert_string_equal(
 		err.text,
 		"--etcd-user and --etcd-password-file go together: --etcd-user is missing");

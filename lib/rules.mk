@@ -27,6 +27,7 @@ SRCS += $(addprefix lib/, \
 	store_settle.c \
 	store_sync.c \
 	store_etcd.c \
+	store_open.c \
 	store_fake.c \
 	store_fake_call.c \
 	store_fake_request.c \
@@ -66,6 +67,7 @@ SRCS += $(addprefix lib/, \
 	options_file.c \
 	options_help.c \
 	options_load.c \
+	lifecycle.c \
 	program.c \
 	secret.c \
 	json_out.c \
@@ -131,6 +133,7 @@ TESTS += $(addprefix lib/, \
 	serve_limits_test \
 	serve_wait_test \
 	local_client_test \
+	lifecycle_test \
 	log_journal_test \
 	cni_io_test \
 	)
