@@ -11,7 +11,21 @@ SRCS += $(addprefix ctl/, \
 	ctl.c \
 	list.c \
 	pool.c \
+	pool_touched.c \
+	assign.c \
+	effective.c \
+	change.c \
+	record_verbs.c \
+	records_text.c \
+	editor.c \
+	apply.c \
+	peer.c \
+	nodes.c \
+	node.c \
+	block.c \
+	address.c \
 	version.c \
+	complete.c \
 	)
 
 PURE_TESTS += $(addprefix ctl/, \
