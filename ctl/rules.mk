@@ -26,15 +26,23 @@ SRCS += $(addprefix ctl/, \
 	address.c \
 	version.c \
 	complete.c \
+	completion.c \
 	)
 
 PURE_TESTS += $(addprefix ctl/, \
 	out_test \
+	assign_test \
+	records_text_test \
 	)
 
 TESTS += $(addprefix ctl/, \
 	command_test \
+	complete_test \
 	)
 
 PROGRAMS += roostctl
 PROGRAM_SRCS.roostctl := ctl/main.c
+
+FUZZERS += $(addprefix ctl/, \
+	records_text_fuzz \
+	)
