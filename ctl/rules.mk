@@ -41,6 +41,7 @@ TESTS += $(addprefix ctl/, \
 	)
 
 PROGRAMS += roostctl
+BIN_PROGRAMS += roostctl
 PROGRAM_SRCS.roostctl := ctl/main.c
 
 FUZZERS += $(addprefix ctl/, \
