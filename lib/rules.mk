@@ -67,6 +67,7 @@ SRCS += $(addprefix lib/, \
 	listen_address.c \
 	log.c \
 	log_journal.c \
+	nearest.c \
 	options.c \
 	options_file.c \
 	options_help.c \
