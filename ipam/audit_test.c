@@ -55,13 +55,14 @@ static void put_at(struct world *w, const char *key, const char *value, int64_t 
 {
 	struct store_kv *kv = find(w, key);
 	int64_t create = kv ? kv->create_revision : revision;
+	char *copy = strdup(value);
 
 	if (kv)
 		drop(w, key);
 	assert_true(w->n < KVS_MAX);
 	w->kvs[w->n++] = (struct store_kv){ .key = strdup(key),
-					    .value = strdup(value),
-					    .value_len = strlen(value),
+					    .value = copy,
+					    .value_len = strlen(copy),
 					    .create_revision = create,
 					    .mod_revision = revision };
 	qsort(w->kvs, w->n, sizeof(*w->kvs), by_key);
