@@ -55,13 +55,15 @@ static int read_all(struct ctl *ctl, struct pools_read *ret, struct err *err)
 }
 
 /* Blocks of a pool, and on how many nodes. */
-static int count_blocks(const struct ctl_kvs *blocks, const char *pool, struct tree *t)
+static void count_blocks(const struct ctl_kvs *blocks, const char *pool, struct tree *t)
 {
 	AUTO(json_put) struct json_object *nodes = json_object_new_object();
 	int64_t n = 0;
 
-	if (!nodes)
-		return -ENOMEM;
+	if (!nodes) {
+		t->failed = true;
+		return;
+	}
 	for (size_t i = 0; i < blocks->n; i++) {
 		AUTO(block_done) struct block block = { 0 };
 		struct err ignored;
@@ -75,7 +77,6 @@ static int count_blocks(const struct ctl_kvs *blocks, const char *pool, struct t
 	}
 	tree_number(t, "blocks", n);
 	tree_number(t, "nodes", json_object_object_length(nodes));
-	return 0;
 }
 
 /* As the living agents tell it. */
@@ -132,19 +133,17 @@ static int problem_of(const struct pools_read *in, const struct pool *pool, stru
 	return r;
 }
 
-static int pool_row(const struct pools_read *in, const struct ctl_kv *kv, struct tree *t)
+static void pool_row(const struct pools_read *in, const struct ctl_kv *kv, struct tree *t)
 {
 	AUTO(pool_done) struct pool pool = { 0 };
 	struct err err = { "" };
 	int r = pool_decode(kv->key, kv->value, kv->value_len, &pool, &err);
 
 	tree_text(t, "name", kv->key + strlen(KEYS_POOL));
-	if (r == -ENOMEM)
-		return r;
 	if (r < 0) {
 		tree_text(t, "state", "invalid");
 		tree_text(t, "problem", err.text);
-		return 0;
+		return;
 	}
 	r = problem_of(in, &pool, &err);
 	tree_prefix(t, "cidr", &pool.cidr);
@@ -163,7 +162,7 @@ static int pool_row(const struct pools_read *in, const struct ctl_kv *kv, struct
 		tree_add(t, "namespaces", tree_texts(&pool.namespaces));
 	tree_some_text(t, "problem", r < 0 ? err.text : "");
 	count_use(&in->status, pool.name, t);
-	return count_blocks(&in->blocks, pool.name, t);
+	count_blocks(&in->blocks, pool.name, t);
 }
 
 static int pool_rows(const struct pools_read *in, struct json_object *array)
@@ -173,8 +172,8 @@ static int pool_rows(const struct pools_read *in, struct json_object *array)
 	for (size_t i = 0; r == 0 && i < in->pools.n; i++) {
 		struct tree t = tree_new();
 
-		r = pool_row(in, &in->pools.v[i], &t);
-		r = tree_end_in(&t, array) ?: r;
+		pool_row(in, &in->pools.v[i], &t);
+		r = tree_end_in(&t, array);
 	}
 	return r;
 }
@@ -222,8 +221,8 @@ int pool_show(struct ctl *ctl, struct err *err)
 		return err_set(err, -ENOENT, "there is no pool %s: see roostctl pool list",
 			       ctl->args[0]);
 	t = tree_new();
-	r = pool_row(&in, kv, &t);
-	r = tree_end(&t, &object) ?: r;
+	pool_row(&in, kv, &t);
+	r = tree_end(&t, &object);
 	if (r < 0)
 		return err_set(err, r, "out of memory");
 	/* A record that is invalid has been told of already. */
