@@ -47,7 +47,7 @@ static int node_list_read(struct ctl *ctl, struct json_object **ret, struct err 
 	AUTO(json_put)
 	struct json_object *array = json_object_new_array(), *names = json_object_new_object();
 	AUTO(nodes_done) struct nodes nodes = { 0 };
-	int r = nodes_read(ctl, &nodes, err);
+	int r = nodes_read(ctl, NULL, &nodes, err);
 
 	if (r < 0)
 		return r;
@@ -130,7 +130,7 @@ int node_show(struct ctl *ctl, struct err *err)
 	AUTO(nodes_done) struct nodes nodes = { 0 };
 	const char *node = ctl->args[0];
 	struct tree t;
-	int r = nodes_read(ctl, &nodes, err);
+	int r = nodes_read(ctl, node, &nodes, err);
 
 	r = r < 0 ? r : nodes_need(&nodes, node, err);
 	r = r < 0 ? r : nodes_row(ctl, &nodes, node, &row, err);
@@ -291,7 +291,7 @@ int node_delete(struct ctl *ctl, struct err *err)
 	const char *node = ctl->args[0];
 	const struct ctl_kv *kv = NULL;
 	char key[KEY_TEXT], *value = NULL;
-	int r = nodes_read(ctl, &nodes, err);
+	int r = nodes_read(ctl, node, &nodes, err);
 
 	r = r < 0 ? r : nodes_need(&nodes, node, err);
 	r = r < 0 ? r : key_removed(key, node);

@@ -12,6 +12,7 @@ SRCS += $(addprefix ctl/, \
 	list.c \
 	pool.c \
 	pool_touched.c \
+	pool_use.c \
 	assign.c \
 	effective.c \
 	change.c \
@@ -38,6 +39,7 @@ PURE_TESTS += $(addprefix ctl/, \
 TESTS += $(addprefix ctl/, \
 	command_test \
 	complete_test \
+	change_test \
 	)
 
 PROGRAMS += roostctl
