@@ -25,6 +25,11 @@ SRCS += $(addprefix ctl/, \
 	node.c \
 	block.c \
 	address.c \
+	ipam_use.c \
+	ipam_show.c \
+	ipam_kernel.c \
+	ipam_local.c \
+	ipam_check.c \
 	version.c \
 	complete.c \
 	completion.c \
@@ -38,6 +43,7 @@ PURE_TESTS += $(addprefix ctl/, \
 
 TESTS += $(addprefix ctl/, \
 	command_test \
+	ipam_use_test \
 	complete_test \
 	change_test \
 	)

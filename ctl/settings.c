@@ -31,6 +31,10 @@ static const struct option_def defs[] = {
 	  .help = "do not ask" },
 	{ OPTION(ctl_settings, now, "now", FLAG), .only_flag = true,
 	  .help = "the machine is off for certain: its blocks are free at once" },
+	{ OPTION(ctl_settings, blocks, "blocks", FLAG), .only_flag = true,
+	  .help = "each block too" },
+	{ OPTION(ctl_settings, repair, "repair", FLAG), .only_flag = true,
+	  .help = "mend what is certain, after saying what and asking" },
 };
 
 const struct option_table ctl_settings_table = {

@@ -16,5 +16,6 @@ verb_fn pool_show;
 verb_fn node_show, node_label, node_drain, node_undrain, node_delete;
 verb_fn block_show;
 verb_fn address_show, address_release;
+verb_fn ipam_show, ipam_check;
 verb_fn version_run, completion_run;
 verb_fn examples_run, complete_run; /* hidden */
