@@ -241,7 +241,7 @@ const struct command commands[] = {
 		.min = 1,
 		.max = 1,
 		.arguments = { ARG_NODE },
-		.help = "have a node withdraw its routes before work on it",
+		.help = "have a node give no new addresses, and keep what runs",
 		.examples = EXAMPLES("roostctl node drain n1"),
 		.run = node_drain,
 	},
@@ -252,7 +252,7 @@ const struct command commands[] = {
 		.min = 1,
 		.max = 1,
 		.arguments = { ARG_NODE },
-		.help = "have it announce its routes again",
+		.help = "have it give new addresses again",
 		.examples = EXAMPLES("roostctl node undrain n1"),
 		.run = node_undrain,
 	},
@@ -351,7 +351,8 @@ const struct command commands[] = {
 		.help = "find what does not fit together, and mend what is certain",
 		.more = "Compares all records of etcd at one revision; on a node whose agent "
 			"answers also the agent's\n"
-			"list, its files, and the kernel's links and routes. Each finding says what "
+			"list, its files, and the kernel's links and routes. Each finding says "
+			"what "
 			"to do. With\n"
 			"--repair what is certain is mended, each by one transaction that a change "
 			"meanwhile refuses;\n"
