@@ -6,6 +6,8 @@ keys before anybody could look.
 """
 
 import json
+import pathlib
+import re
 
 import pytest
 
@@ -266,3 +268,10 @@ def test_use_is_shown_by_pool_node_and_block(ctl, etcd, agents):
     line = " ".join(map(str, [ctl.program, "ipam", "show", *etcd.flags()]))
     seen = ctl.node.run(["script", "-qec", line, "/dev/null"]).stdout
     assert "#................... 0%" in seen and "\033[33mdisabled\033[0m" in seen
+
+
+def test_every_kind_of_finding_is_explained():
+    root = pathlib.Path(__file__).resolve().parent.parent
+    kinds = re.findall(r'\[FINDING_\w+\] = "([a-z-]+)"', (root / "ipam/audit.c").read_text())
+    docs = (root / "docs/TROUBLESHOOTING.md").read_text()
+    assert len(kinds) > 20 and [k for k in kinds if f"`{k}`" not in docs] == []
