@@ -201,7 +201,7 @@ static void damaged_index(struct audit *a, const struct seen_index *x, const str
 		return;
 	audit_undecodable(a, x->kv, err.text);
 	f = &a->findings.v[a->findings.n - 1];
-	if (a->failed || !b || b->owner != x->node || is_told_elsewhere(x->node))
+	if (a->failed || !b || !b->owner || b->owner != x->node || is_told_elsewhere(x->node))
 		return;
 	because(a, f, b->kv);
 	finding_left(a, f, "%s", "");
