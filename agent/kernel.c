@@ -157,6 +157,11 @@ void kernel_mark(struct kernel *k)
 	pass_mark(k->pass);
 }
 
+void kernel_now(struct kernel *k)
+{
+	pass_now(k->pass);
+}
+
 bool kernel_ready(const struct kernel *k, struct err *why)
 {
 	if (k->compared && !k->trouble.text[0])
@@ -233,4 +238,16 @@ struct kernel_stats kernel_stats(const struct kernel *k)
 	s.routes = k->view.n_routes;
 	s.neighbours = k->view.n_neighbours;
 	return s;
+}
+
+struct pass_stats kernel_passes(const struct kernel *k)
+{
+	return pass_stats(k->pass);
+}
+
+const char *kernel_thing_name(enum kernel_thing thing)
+{
+	static const char *const names[] = { "host", "link", "neighbour", "route" };
+
+	return thing < ARRAY_SIZE(names) ? names[thing] : "?";
 }

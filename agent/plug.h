@@ -42,13 +42,15 @@ void plug_open(struct plug *p);
 /* For the addresses' part. */
 bool plug_unplug(struct plug *p, const struct attachment *a);
 void plug_routes_changed(struct plug *p);
+/* And not when all is quiet. */
+void plug_now(struct plug *p);
 /* Of the uplink that has this address of the node; 0: unknown. */
 uint32_t plug_mtu(struct plug *p, const struct address *node);
 
 const struct kernel *plug_kernel(const struct plug *p);
 struct reaper_stats plug_reaped(const struct plug *p);
 
-/* Handlers of docs/LOCAL-API.md. */
+/* Handlers of docs/API.md. */
 void plug_attach(struct plug *p, struct serve_request *request);
 void plug_detach(struct plug *p, struct serve_request *request);
 void plug_check(struct plug *p, struct serve_request *request);

@@ -12,6 +12,7 @@ SRCS += $(addprefix ctl/, \
 	list.c \
 	pool.c \
 	pool_touched.c \
+	pool_use.c \
 	assign.c \
 	effective.c \
 	change.c \
@@ -44,6 +45,7 @@ TESTS += $(addprefix ctl/, \
 	command_test \
 	ipam_use_test \
 	complete_test \
+	change_test \
 	)
 
 PROGRAMS += roostctl
