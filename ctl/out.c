@@ -107,8 +107,8 @@ const char *out_colour_of(const char *word)
 {
 	static const char *const good[] = { "ok", "alive", "up", "Established", "owned", "yes" },
 				 *const bad[] = { "silent", "down", "lost", "invalid", "failed" },
-				 *const doubtful[] = { "drained", "removed", "disabled", "differs", "full",
-					 "deleted" };
+				 *const doubtful[] = { "drained", "removed", "disabled",
+						       "differs", "full",    "deleted" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
 		if (strcmp(good[i], word) == 0)
