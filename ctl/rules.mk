@@ -12,10 +12,18 @@ SRCS += $(addprefix ctl/, \
 	list.c \
 	pool.c \
 	version.c \
+	status_view.c \
+	status_alone.c \
+	status.c \
+	bgp_rows.c \
+	bgp.c \
+	render.c \
 	)
 
 PURE_TESTS += $(addprefix ctl/, \
 	out_test \
+	status_view_test \
+	bgp_rows_test \
 	)
 
 TESTS += $(addprefix ctl/, \
