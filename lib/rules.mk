@@ -7,6 +7,9 @@ SRCS += $(addprefix lib/, \
 	base64.c \
 	json_stream.c \
 	http.c \
+	http_verify.c \
+	certificate.c \
+	certificate_words.c \
 	http_reply.c \
 	local_client.c \
 	serve.c \
@@ -60,6 +63,8 @@ SRCS += $(addprefix lib/, \
 	kern.c \
 	kern_batch.c \
 	kern_reply.c \
+	metrics.c \
+	listen_address.c \
 	log.c \
 	log_journal.c \
 	nearest.c \
@@ -113,6 +118,9 @@ PURE_TESTS += $(addprefix lib/, \
 	model_peer_test \
 	kern_reply_test \
 	http_reply_test \
+	certificate_words_test \
+	metrics_test \
+	listen_address_test \
 	log_test \
 	options_test \
 	secret_test \
