@@ -78,27 +78,17 @@ const char *status_part_of(const char *health)
 	static const struct {
 		const char *health, *part;
 	} of[] = {
-		{ "etcd", "etcd" },
-		{ "status", "etcd" },
-		{ "kernel", "kernel" },
-		{ "links", "kernel" },
-		{ "rp_filter", "kernel" },
-		{ "route/", "kernel" },
-		{ "blackhole/", "kernel" },
-		{ "bird", "bird" },
-		{ "bird-config", "bird" },
-		{ "bird-protocols", "bird" },
-		{ "routing/", "bird" },
-		{ "session/", "bird" },
-		{ "peer/", "bird" },
-		{ "filter/", "bird" },
-		{ "node/", "bird" },
-		{ "pool/", "addresses" },
-		{ "pool-full/", "addresses" },
-		{ "extent/", "addresses" },
-		{ "block/", "addresses" },
-		{ "host/", "addresses" },
-		{ "files", "addresses" },
+		{ "etcd", "etcd" },           { "certificate/", "etcd" },
+		{ "status", "etcd" },         { "kernel", "kernel" },
+		{ "links", "kernel" },        { "rp_filter", "kernel" },
+		{ "route/", "kernel" },       { "blackhole/", "kernel" },
+		{ "bird", "bird" },           { "bird-config", "bird" },
+		{ "bird-protocols", "bird" }, { "routing/", "bird" },
+		{ "session/", "bird" },       { "peer/", "bird" },
+		{ "filter/", "bird" },        { "node/", "bird" },
+		{ "pool/", "addresses" },     { "pool-full/", "addresses" },
+		{ "extent/", "addresses" },   { "block/", "addresses" },
+		{ "host/", "addresses" },     { "files", "addresses" },
 		{ "drain", "addresses" },
 	};
 
@@ -171,13 +161,14 @@ static const char *many(long long n)
 
 static void part_agent(struct status_view *v, struct json_object *status)
 {
-	const char *address = text_at(status, "address");
+	const char *address = text_at(status, "address"), *started = text_at(status, "started");
 	bool ready = json_object_get_boolean(out_at(status, "ready"));
 
+	/* The fraction of the second tells two starts apart, but nothing to people. */
 	status_part(v, "agent", ready ? state_of(status, "agent") : "error",
-		    "roostd %s since %s on node %s; %s", text_at(status, "version"),
-		    text_at(status, "started"), text_at(status, "node"),
-		    *address ? address : "its address is not known yet");
+		    "roostd %s since %.*s%s on node %s; %s", text_at(status, "version"),
+		    (int)strcspn(started, "."), started, strchr(started, '.') ? "Z" : "",
+		    text_at(status, "node"), *address ? address : "its address is not known yet");
 	if (!ready)
 		status_problem(v, "error", "", "agent", "not ready: %s", text_at(status, "reason"));
 }

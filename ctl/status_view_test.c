@@ -10,7 +10,7 @@
 #include "ctl/status_view.h"
 
 #define WELL                                                                                       \
-	"\"node\":\"n1\",\"version\":\"0.1.0\",\"started\":\"2026-01-01T00:00:00Z\","              \
+	"\"node\":\"n1\",\"version\":\"0.1.0\",\"started\":\"2026-01-01T00:00:00.123456789Z\","    \
 	"\"address\":\"192.0.2.1: configured\",\"ready\":true,\"reason\":\"\","                    \
 	"\"etcd\":{\"connected\":true,\"endpoint\":\"http://192.0.2.9:2379\"},"                    \
 	"\"kernel\":{\"links\":1,\"routes\":2,\"repairs\":1,\"conflicts\":0,\"failures\":0},"      \
