@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ctl/ctl.h"
+#include "ctl/effective.h"
 #include "ctl/kind.h"
 #include "ctl/tree.h"
 #include "ctl/verbs.h"
@@ -202,12 +203,13 @@ const struct command_list pool_list = {
 
 /* --- show ----------------------------------------------------------------------------------- */
 
-/* Its fields as they are stored, then what follows from other keys. */
+/* All that the list has, and every field. */
 int pool_show(struct ctl *ctl, struct err *err)
 {
 	AUTO(pools_read_done) struct pools_read in = { 0 };
-	AUTO(json_put) struct json_object *object = NULL, *record = NULL;
+	AUTO(json_put) struct json_object *object = NULL;
 	const struct ctl_kv *kv = NULL;
+	struct err ignored;
 	char key[KEY_TEXT];
 	struct tree t;
 	int r = kind_key(kind_find("pool"), ctl->args[0], key, err);
@@ -224,7 +226,7 @@ int pool_show(struct ctl *ctl, struct err *err)
 	r = tree_end(&t, &object) ?: r;
 	if (r < 0)
 		return err_set(err, r, "out of memory");
-	if (json_parse(kv->value, kv->value_len, &record, NULL) == 0)
-		tree_merge(object, record);
+	/* A record that is invalid has been told of already. */
+	effective(&pool_record, kv->key, kv->value, kv->value_len, object, &ignored);
 	return out_show(&ctl->out, object);
 }

@@ -11,6 +11,19 @@ SRCS += $(addprefix ctl/, \
 	ctl.c \
 	list.c \
 	pool.c \
+	pool_touched.c \
+	assign.c \
+	effective.c \
+	change.c \
+	record_verbs.c \
+	records_text.c \
+	editor.c \
+	apply.c \
+	peer.c \
+	nodes.c \
+	node.c \
+	block.c \
+	address.c \
 	version.c \
 	status_view.c \
 	status_alone.c \
@@ -18,17 +31,27 @@ SRCS += $(addprefix ctl/, \
 	bgp_rows.c \
 	bgp.c \
 	render.c \
+	complete.c \
+	completion.c \
 	)
 
 PURE_TESTS += $(addprefix ctl/, \
 	out_test \
 	status_view_test \
 	bgp_rows_test \
+	assign_test \
+	records_text_test \
 	)
 
 TESTS += $(addprefix ctl/, \
 	command_test \
+	complete_test \
 	)
 
 PROGRAMS += roostctl
+BIN_PROGRAMS += roostctl
 PROGRAM_SRCS.roostctl := ctl/main.c
+
+FUZZERS += $(addprefix ctl/, \
+	records_text_fuzz \
+	)

@@ -384,9 +384,93 @@ static void the_usual_file_may_be_missing(void **unused)
 	assert_int_equal(t.workers, 4);
 }
 
+/* --- a tool with verbs ---------------------------------------------------------------------- */
+
+struct tool {
+	struct option_words words;
+	const char *output, *config;
+	uint32_t yes;
+};
+static const struct option_def tool_defs[] = {
+	{ OPTION(tool, output, "output", TEXT), .letter = 'o', .argument = "FORMAT",
+	  .help = "how" },
+	{ OPTION(tool, config, "config", PATH), .argument = "FILE", .help = "the file",
+	  .not_in_file = true },
+	{ OPTION(tool, yes, "yes", FLAG), .letter = 'y', .only_flag = true, .help = "do not ask" },
+};
+static const struct option_table tool_table = {
+	.program = "tool",
+	.about = "A tool.",
+	.config_path = "/nowhere/tool.json",
+	.defs = tool_defs,
+	.n = ARRAY_SIZE(tool_defs),
+	.size = sizeof(struct tool),
+	.takes_words = true,
+	.borrowed_file = true,
+};
+
+static void tool_done_auto(struct tool *t)
+{
+	options_done(&tool_table, t);
+}
+
+/* The words with a '|' behind each, then the output. */
+#define TOOL(want_verb, want, ...)                                                                 \
+	do {                                                                                       \
+		AUTO(tool_done) struct tool t_ = { 0 };                                            \
+		const struct option_sources from_ = { __VA_ARGS__ };                               \
+		enum options_verb verb_;                                                           \
+		struct err err_ = { "" };                                                          \
+		char got_[128] = "";                                                               \
+		if (options_parse(&tool_table, &from_, &t_, &verb_, &err_) < 0)                    \
+			fail_msg("%s", err_.text);                                                 \
+		assert_int_equal(verb_, want_verb);                                                \
+		for (size_t i_ = 0; i_ < t_.words.n; i_++)                                         \
+			strcat(strcat(got_, t_.words.v[i_]), "|");                                 \
+		strcat(strcat(got_, t_.output ?: "none"), t_.yes ? "!" : "");                      \
+		assert_string_equal(got_, want);                                                   \
+	} while (0)
+
+static void words_stand_before_between_and_behind_flags(void **unused)
+{
+	(void)unused;
+	TOOL(OPTIONS_RUN, "pool|list|", FLAGS("pool", "list"));
+	TOOL(OPTIONS_RUN, "pool|list|json", FLAGS("-o", "json", "pool", "list"));
+	TOOL(OPTIONS_RUN, "pool|x|json!", FLAGS("pool", "-y", "x", "-ojson"));
+	TOOL(OPTIONS_RUN, "pool|json!", FLAGS("pool", "--yes", "--output=json"));
+	TOOL(OPTIONS_RUN, "apply|-|", FLAGS("apply", "-"));
+	TOOL(OPTIONS_RUN, "a|--yes|--help|", FLAGS("a", "--", "--yes", "--help"));
+	TOOL(OPTIONS_HELP, "pool|none", FLAGS("pool", "--frobnicate", "--help", "list"));
+	TOOL(OPTIONS_HELP, "pool|list|none", FLAGS("-o", "x", "pool", "list", "-h"));
+}
+
+static void what_is_only_a_flag_is_nothing_in_file_and_environment(void **unused)
+{
+	(void)unused;
+	TOOL(OPTIONS_RUN, "", NO_FLAGS, ENV("ROOST_YES=yes"));
+	/* A file that is another program's may have fields of any kind. */
+	TOOL(OPTIONS_RUN, "json", NO_FLAGS,
+	     FILE_TEXT("{\"yes\":true,\"x\":1,\"output\":\"json\"}"));
+}
+
+static void a_tools_unknown_flag_is_refused_too(void **unused)
+{
+	const struct option_sources from = { FLAGS("pool", "-x") };
+	AUTO(tool_done) struct tool t = { 0 };
+	enum options_verb verb;
+	struct err err = { "" };
+
+	(void)unused;
+	assert_int_equal(options_parse(&tool_table, &from, &t, &verb, &err), -EINVAL);
+	assert_string_equal(err.text, "unknown flag \"-x\", see --help");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(words_stand_before_between_and_behind_flags),
+		cmocka_unit_test(what_is_only_a_flag_is_nothing_in_file_and_environment),
+		cmocka_unit_test(a_tools_unknown_flag_is_refused_too),
 		cmocka_unit_test(nothing_given_means_the_defaults),
 		cmocka_unit_test(a_flag_goes_before_the_environment_and_that_before_the_file),
 		cmocka_unit_test(
