@@ -59,6 +59,15 @@ static int show_diff(const struct ctl *ctl, struct json_object *config, struct e
 	return r < 0 ? r : *diff ? EXIT_DIFFERS : 0;
 }
 
+/* No fault: somebody wanted it so. */
+static int show_unmanaged(const struct ctl *ctl, struct json_object *config)
+{
+	if (ctl->out.format == OUT_JSON)
+		return out_json(&ctl->out, config);
+	out_say(&ctl->out, "# the agent leaves BIRD alone: --bird-config is none");
+	return 0;
+}
+
 int render_run(struct ctl *ctl, struct err *err)
 {
 	AUTO(json_put) struct json_object *config = NULL;
@@ -68,9 +77,7 @@ int render_run(struct ctl *ctl, struct err *err)
 	if (r < 0)
 		return r;
 	if (!json_object_get_boolean(out_at(config, "managed")))
-		return err_set(err, -EOPNOTSUPP,
-			       "the agent leaves BIRD alone (--bird-config is none): there is "
-			       "nothing to render");
+		return show_unmanaged(ctl, config);
 	wrong = text_at(config, "wantedError");
 	if (*wrong)
 		return err_set(err, -EINVAL, "BIRD's configuration cannot be rendered: %s", wrong);
