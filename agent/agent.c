@@ -2,6 +2,7 @@
 #include "agent/agent_parts.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -18,10 +19,17 @@
 
 /* --- status --------------------------------------------------------------------------------- */
 
+static void choose_log_level(const struct agent *a)
+{
+	log_set_level(ipam_log_level(a->ipam, a->settings->log_level));
+}
+
 static void changed(void *arg)
 {
 	struct agent *a = arg;
 
+	if (a->ipam)
+		choose_log_level(a);
 	if (a->report)
 		report_changed(a->report);
 }
@@ -35,6 +43,8 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 	if (notice == STORE_WATCHING) {
 		a->connected = true;
 		a->etcd_error[0] = '\0';
+		/* Reading lists took memory that is not needed again. */
+		malloc_trim(0);
 		health_clear(a->health, "etcd");
 		certificates_look(a->certificates);
 		log_info("etcd", "%s", text);
@@ -279,7 +289,7 @@ static void on_reload(void *arg)
 		return;
 	}
 	settings_take_over(a->settings, &fresh, told, a);
-	log_set_level(a->settings->log_level);
+	choose_log_level(a);
 	if (a->routing)
 		routing_reload(a->routing);
 }
@@ -381,6 +391,13 @@ static int own_blocks(struct prefixes *ret, void *arg)
 	return ipam_routed_blocks(a->ipam, ret);
 }
 
+static void kernel_first(void *arg)
+{
+	struct agent *a = arg;
+
+	plug_now(a->plug);
+}
+
 static bool unplug(const struct attachment *attachment, void *arg)
 {
 	struct agent *a = arg;
@@ -445,6 +462,7 @@ static int open_routing(struct agent *a, struct err *err)
 		.bird_program = s->bird_program,
 		.template_dir = s->template_dir,
 		.blocks = own_blocks,
+		.first = kernel_first,
 		.changed = changed,
 		.arg = a,
 	};

@@ -157,6 +157,11 @@ void kernel_mark(struct kernel *k)
 	pass_mark(k->pass);
 }
 
+void kernel_now(struct kernel *k)
+{
+	pass_now(k->pass);
+}
+
 bool kernel_ready(const struct kernel *k, struct err *why)
 {
 	if (k->compared && !k->trouble.text[0])

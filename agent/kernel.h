@@ -73,6 +73,8 @@ void kernel_start(struct kernel *k);
 void kernel_open(struct kernel *k);
 /* Something in the state has changed. */
 void kernel_mark(struct kernel *k);
+/* What is marked is seen to now, and not when all is quiet. */
+void kernel_now(struct kernel *k);
 /* Whether the first compare has been done and nothing of it failed; else why. */
 bool kernel_ready(const struct kernel *k, struct err *why);
 

@@ -58,6 +58,11 @@ void plug_routes_changed(struct plug *p)
 		kernel_mark(p->kernel);
 }
 
+void plug_now(struct plug *p)
+{
+	kernel_now(p->kernel);
+}
+
 uint32_t plug_mtu(struct plug *p, const struct address *node)
 {
 	return kernel_uplink_mtu(p->kernel, node);

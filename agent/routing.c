@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <malloc.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -245,11 +246,16 @@ static int render(char **ret, size_t *ret_len, void *arg, struct err *err)
 {
 	AUTO(bird_plan_done) struct bird_plan plan = { 0 };
 	struct routing *r = arg;
-	int rc = routing_plan(r, &plan, err);
+	int rc;
 
+	r->o.first(r->o.arg);
+	rc = routing_plan(r, &plan, err);
 	rc = rc ?: routing_render(r, &plan, ret, ret_len, err);
 	if (rc < 0)
 		return rc;
+	/* It holds passwords, and for thousands of peers many megabytes. */
+	json_object_put(plan.tree);
+	plan.tree = NULL;
 	tell_problems(r, &plan);
 	if (r->has_meant)
 		tell_flaps(&r->meant, &plan);
@@ -276,8 +282,10 @@ static void told(const struct publish_outcome *outcome, void *arg)
 			   publish_result_name(outcome->result), outcome->reason.text);
 	else
 		health_clear(r->o.health, "bird-config");
-	if (outcome->result == PUBLISH_DONE)
+	if (outcome->result == PUBLISH_DONE) {
 		log_info("bird", "BIRD runs a new configuration: %zu sessions", r->next.n_sessions);
+		malloc_trim(0);
+	}
 	if (outcome->result == PUBLISH_DONE || outcome->result == PUBLISH_UNCHANGED) {
 		r->accepted = bird_control_version(bird_step_control(r->step)) != NULL;
 		r->accepted_hash = r->next_hash;

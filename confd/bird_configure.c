@@ -202,7 +202,7 @@ int bird_configure_new(struct bird_control *c)
 
 	TAILQ_INIT(&c->configure.current);
 	TAILQ_INIT(&c->configure.waiting);
-	r = sd_event_add_time_relative(c->event, &c->configure.timer, CLOCK_MONOTONIC, 0, 1000,
+	r = sd_event_add_time_relative(c->event, &c->configure.timer, CLOCK_MONOTONIC, 0, 1,
 				       on_poll, c);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(c->configure.timer, SD_EVENT_OFF);

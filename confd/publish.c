@@ -148,10 +148,19 @@ static void check(struct publish *p)
 
 	p->state = CHECKING;
 	target_candidate_path(&p->target, path);
-	if (!p->o.check.start)
-		on_checked(PUBLISH_ACCEPTED, "", p);
-	else if (p->o.check.start(path, on_checked, p, p->o.check.arg, &err) < 0)
+	if (p->o.check.start && p->o.check.start(path, on_checked, p, p->o.check.arg, &err) < 0) {
 		on_checked(PUBLISH_REJECTED, err.text, p);
+		return;
+	}
+	/* While the check is under way: only the rename must find it on the disk. */
+	if (target_sync_candidate(&p->target, &err) < 0) {
+		if (p->o.check.start)
+			p->o.check.cancel(p->o.check.arg);
+		target_drop_candidate(&p->target);
+		finish(p, PUBLISH_UNWRITABLE, err.text);
+	} else if (!p->o.check.start) {
+		on_checked(PUBLISH_ACCEPTED, "", p);
+	}
 }
 
 static int write_candidate(struct publish *p, const char *text, size_t len, struct err *err)
@@ -222,7 +231,7 @@ int publish_new(const struct publish_options *options, struct publish **ret)
 		return -ENOMEM;
 	p->o = *options;
 	p->target.dir = -1;
-	r = sd_event_add_time(options->event, &p->timer, CLOCK_MONOTONIC, 0, 1000, on_time, p);
+	r = sd_event_add_time(options->event, &p->timer, CLOCK_MONOTONIC, 0, 1, on_time, p);
 	r = r < 0 ? r : sd_event_source_set_enabled(p->timer, SD_EVENT_OFF);
 	if (r < 0)
 		return r;

@@ -151,14 +151,10 @@ static int fill(int fd, const char *text, size_t len, mode_t mode, uid_t uid, gi
 		return r;
 	/* The owner before the mode, because a change of owner takes bits away; until then it is
 	 * ours alone. */
-	if (fchown(fd, uid, gid) < 0 || fchmod(fd, mode) < 0)
-		return -errno;
-	if (needs_sync(fd) && fsync(fd) < 0)
-		return -errno;
-	return 0;
+	return fchown(fd, uid, gid) < 0 || fchmod(fd, mode) < 0 ? -errno : 0;
 }
 
-/* -EEXIST if there is one: it may be somebody's. */
+/* -EEXIST if there is one: it may be somebody's. Not synced. */
 static int write_new(int dir, const char *name, const char *text, size_t len,
 		     const struct stat *like)
 {
@@ -174,9 +170,21 @@ static int write_new(int dir, const char *name, const char *text, size_t len,
 	return r;
 }
 
+static int sync_fd(int fd)
+{
+	return needs_sync(fd) && fsync(fd) < 0 ? -errno : 0;
+}
+
+static int sync_file(const struct target *t, const char *name)
+{
+	AUTO(close) int fd = openat(t->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : sync_fd(fd);
+}
+
 static int sync_folder(const struct target *t)
 {
-	return needs_sync(t->dir) && fsync(t->dir) < 0 ? -errno : 0;
+	return sync_fd(t->dir);
 }
 
 int target_write_candidate(const struct target *t, const char *text, size_t len, struct err *err)
@@ -190,6 +198,13 @@ int target_write_candidate(const struct target *t, const char *text, size_t len,
 	return r < 0 ? wrong(t, r, "the new content cannot be written", err) : 0;
 }
 
+int target_sync_candidate(const struct target *t, struct err *err)
+{
+	int r = sync_file(t, t->candidate);
+
+	return r < 0 ? wrong(t, r, "the new content cannot be synced", err) : 0;
+}
+
 void target_drop_candidate(const struct target *t)
 {
 	file_remove(t->dir, t->candidate);
@@ -198,9 +213,12 @@ void target_drop_candidate(const struct target *t)
 /* Under a second name, or as a copy where there are no hard links. One that is there stays. */
 static int keep_as(const struct target *t, const char *name)
 {
+	int r;
+
 	if (is_file(t, name) || linkat(t->dir, t->base, t->dir, name, 0) == 0)
 		return 0;
-	return write_new(t->dir, name, t->text, t->len, &t->st);
+	r = write_new(t->dir, name, t->text, t->len, &t->st);
+	return r ?: sync_file(t, name);
 }
 
 int target_keep_foreign(const struct target *t, struct err *err)
@@ -231,7 +249,9 @@ int target_swap(const struct target *t, bool settle_later, struct err *err)
 		return wrong(t, r, "it cannot be kept until the reload is done", err);
 	if (renameat(t->dir, t->candidate, t->dir, t->base) < 0)
 		return wrong(t, -errno, "cannot be replaced", err);
-	r = sync_folder(t);
+	/* Where a reload follows it need not wait for the disk: after a crash either is a good one.
+	 */
+	r = settle_later ? 0 : sync_folder(t);
 	return r < 0 ? wrong(t, r, "its folder cannot be synced", err) : 0;
 }
 
@@ -240,6 +260,7 @@ int target_swap(const struct target *t, bool settle_later, struct err *err)
 void target_settle(const struct target *t)
 {
 	file_remove(t->dir, t->previous);
+	sync_folder(t);
 }
 
 int target_restore(const struct target *t, struct err *err)

@@ -59,6 +59,8 @@ bool target_equals(const struct target *t, const char *text, size_t len);
 bool target_unsettled(const struct target *t);
 
 int target_write_candidate(const struct target *t, const char *text, size_t len, struct err *err);
+/* Must have succeeded before target_swap(); apart, because a check can run meanwhile. */
+int target_sync_candidate(const struct target *t, struct err *err);
 void target_drop_candidate(const struct target *t);
 /* The candidate's path, as a check command gets it; PATH_MAX bytes. */
 const char *target_candidate_path(const struct target *t, char *text);

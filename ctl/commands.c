@@ -366,6 +366,40 @@ const struct command commands[] = {
 		.run = address_release,
 	},
 	{
+		.noun = "ipam",
+		.verb = "show",
+		.help = "show how much of each pool is in use, and by which node",
+		.more = "All of it is read from etcd at one revision, so it can be typed anywhere. "
+			"IN BLOCKS are the\n"
+			"addresses of claimed blocks, IN POOL those that the pool can give in all; "
+			"USE is the share\n"
+			"in use. A pool is full when every block is claimed and every address in "
+			"use; it differs\n"
+			"when it was edited after its first block was cut.",
+		.examples = EXAMPLES("roostctl ipam show", "roostctl ipam show --blocks",
+				     "roostctl ipam show -o json"),
+		.flags = FLAGS("blocks"),
+		.run = ipam_show,
+	},
+	{
+		.noun = "ipam",
+		.verb = "check",
+		.help = "find what does not fit together, and mend what is certain",
+		.more = "Compares all records of etcd at one revision; on a node whose agent "
+			"answers also the agent's\n"
+			"list, its files, and the kernel's links and routes. Each finding says what "
+			"to do. With\n"
+			"--repair what is certain is mended, each by one transaction that a change "
+			"meanwhile refuses;\n"
+			"the rest is left alone, with the reason. Exit code 0: nothing found (or "
+			"all mended);\n"
+			"1: something found. docs/TROUBLESHOOTING.md explains each kind.",
+		.examples = EXAMPLES("roostctl ipam check", "roostctl ipam check -o json",
+				     "roostctl ipam check --repair --yes"),
+		.flags = FLAGS("repair", "yes"),
+		.run = ipam_check,
+	},
+	{
 		.noun = "get",
 		.usage = "KIND [NAME]",
 		.min = 1,

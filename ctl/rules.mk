@@ -12,6 +12,7 @@ SRCS += $(addprefix ctl/, \
 	list.c \
 	pool.c \
 	pool_touched.c \
+	pool_use.c \
 	assign.c \
 	effective.c \
 	change.c \
@@ -24,6 +25,11 @@ SRCS += $(addprefix ctl/, \
 	node.c \
 	block.c \
 	address.c \
+	ipam_use.c \
+	ipam_show.c \
+	ipam_kernel.c \
+	ipam_local.c \
+	ipam_check.c \
 	version.c \
 	status_view.c \
 	status_alone.c \
@@ -45,7 +51,9 @@ PURE_TESTS += $(addprefix ctl/, \
 
 TESTS += $(addprefix ctl/, \
 	command_test \
+	ipam_use_test \
 	complete_test \
+	change_test \
 	)
 
 PROGRAMS += roostctl

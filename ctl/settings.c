@@ -38,6 +38,10 @@ static const struct option_def defs[] = {
 	  .help = "of all nodes, as they report it to etcd" },
 	{ OPTION(ctl_settings, diff, "diff", FLAG), .only_flag = true,
 	  .help = "how it differs from what runs, as diff -u; the exit code is 1 if it does" },
+	{ OPTION(ctl_settings, blocks, "blocks", FLAG), .only_flag = true,
+	  .help = "each block too" },
+	{ OPTION(ctl_settings, repair, "repair", FLAG), .only_flag = true,
+	  .help = "mend what is certain, after saying what and asking" },
 };
 
 const struct option_table ctl_settings_table = {

@@ -18,5 +18,6 @@ extern const struct command_list bgp_list;
 verb_fn node_show, node_label, node_drain, node_undrain, node_delete;
 verb_fn block_show;
 verb_fn address_show, address_release;
+verb_fn ipam_show, ipam_check;
 verb_fn version_run, completion_run;
 verb_fn examples_run, complete_run; /* hidden */

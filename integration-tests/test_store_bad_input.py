@@ -534,7 +534,7 @@ def test_an_endless_reply_is_cut_off(server, store):
 def test_a_page_too_large_is_asked_for_in_smaller_pieces(server, store):
     def handler(request):
         body = json.loads(request.body)
-        if body["limit"] == "5000":
+        if body["limit"] == "1000":
             return flood(1 << 33)(request)
         last = "revision" in body
         return http(200, {"header": HEADER, "count": "2", "more": not last,
@@ -543,7 +543,7 @@ def test_a_page_too_large_is_asked_for_in_smaller_pieces(server, store):
     reply = store.call("list", key="/").must()
     assert [kv["key"] for kv in reply.kvs] == ["/a", "/b"]
     bodies = [json.loads(b) for b in server.bodies("/v3/kv/range")]
-    assert [b["limit"] for b in bodies] == ["5000", "1250", "1250"]
+    assert [b["limit"] for b in bodies] == ["1000", "250", "250"]
     assert base64.b64decode(bodies[2]["key"]) == b"/a\0" and bodies[2]["revision"] == "5"
 
 

@@ -67,10 +67,27 @@ int address_parse(const char *text, struct address *ret)
 	return 0;
 }
 
+/* glibc's way is a sprintf, and was a quarter of the time of a plan for a thousand peers. */
+static void print_ipv4(const unsigned char *bytes, char *text)
+{
+	for (int i = 0; i < 4; i++) {
+		unsigned n = bytes[i];
+
+		if (n >= 100)
+			*text++ = (char)('0' + n / 100);
+		if (n >= 10)
+			*text++ = (char)('0' + n / 10 % 10);
+		*text++ = (char)('0' + n % 10);
+		*text++ = i < 3 ? '.' : '\0';
+	}
+}
+
 const char *address_print(const struct address *a, char *text)
 {
-	/* Cannot fail: the family is one of two and the room suffices for both. */
-	inet_ntop(a->family == AF_INET6 ? AF_INET6 : AF_INET, a->bytes, text, ADDRESS_TEXT);
+	if (a->family == AF_INET6)
+		inet_ntop(AF_INET6, a->bytes, text, ADDRESS_TEXT);
+	else
+		print_ipv4(a->bytes, text);
 	return text;
 }
 

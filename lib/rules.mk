@@ -5,6 +5,7 @@ SRCS += $(addprefix lib/, \
 	child_verdict.c \
 	files.c \
 	base64.c \
+	json_feed.c \
 	json_stream.c \
 	http.c \
 	http_verify.c \
