@@ -387,7 +387,8 @@ const struct command commands[] = {
 		.help = "find what does not fit together, and mend what is certain",
 		.more = "Compares all records of etcd at one revision; on a node whose agent "
 			"answers also the agent's\n"
-			"list, its files, and the kernel's links and routes. Each finding says what "
+			"list, its files, and the kernel's links and routes. Each finding says "
+			"what "
 			"to do. With\n"
 			"--repair what is certain is mended, each by one transaction that a change "
 			"meanwhile refuses;\n"
