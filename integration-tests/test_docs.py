@@ -57,8 +57,8 @@ def man(lab, page):
 
 
 def help_of(lab, build, program):
-    """All that --help says; of roostctl also for each command."""
-    said = lab.run([build / program, "--help"]).stdout
+    """All that --help says to operators; of roostctl also for each command."""
+    said = lab.run([build / program, "--help"]).stdout.split("\nFor tests:\n")[0]
     if program == "roostctl":
         for line in re.findall(r"^  ([a-z]+(?: [a-z]+)?)(?: |$)", said, re.M):
             said += lab.run([build / program, *line.split(), "--help"]).stdout
