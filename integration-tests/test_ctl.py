@@ -215,6 +215,15 @@ def test_two_operators_lose_nothing(ctl, etcd, node):
     said = ctl.refuses("pool edit web", env={"EDITOR": "/run/editor"})
     assert "somebody else has changed these records meanwhile: try again" in said
     assert stored(etcd, "pool/web") == {"cidr": "10.1.0.0/16", "cooldownSeconds": 5}
+    # At the same moment: neither sees the other's pool before it writes, and only one may.
+    etcd.delete(PREFIX + "pool/web")
+    create = [" ".join(map(str, ctl.command(f"pool create {name} cidr=10.1.0.0/{length}")))
+              for name, length in (("a", 16), ("b", 17), ("c", 18))]
+    for _ in range(3):
+        done = node.run(["sh", "-c", " & ".join(create) + " & wait"])
+        assert len(ctl.json("pool list")) == 1, done.stdout
+        assert done.stdout.count("created") == 1 and done.stderr.count("overlaps pool") == 2
+        etcd.delete(PREFIX + "pool/", prefix=True)
 
 
 def test_a_watched_list_is_printed_again_when_it_changes(ctl, etcd):
