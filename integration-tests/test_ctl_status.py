@@ -176,7 +176,7 @@ def test_bird_left_alone_and_a_socket_that_is_not_ours_to_use(agent, etcd, build
     assert ctl("render") == said and ctl("render --diff") == said
     assert ctl.json("render") == {"managed": False}
     assert ctl.json("bgp")[0]["state"] == "unmanaged"
-    nobody = ["setpriv", "--reuid", "65534", "--clear-groups", "--", *ctl._command("status")]
+    nobody = ["setpriv", "--reuid", "65534", "--clear-groups", "--", *ctl.command("status")]
     done = agent.node.run(nobody, check=False)
     assert done.returncode == 1
     assert done.stderr == \
