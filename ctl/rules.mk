@@ -31,12 +31,20 @@ SRCS += $(addprefix ctl/, \
 	ipam_local.c \
 	ipam_check.c \
 	version.c \
+	status_view.c \
+	status_alone.c \
+	status.c \
+	bgp_rows.c \
+	bgp.c \
+	render.c \
 	complete.c \
 	completion.c \
 	)
 
 PURE_TESTS += $(addprefix ctl/, \
 	out_test \
+	status_view_test \
+	bgp_rows_test \
 	assign_test \
 	records_text_test \
 	)
