@@ -11,7 +11,6 @@
 #include "agent/health.h"
 #include "agent/identity.h"
 #include "agent/ipam.h"
-#include "agent/lifecycle.h"
 #include "agent/lock.h"
 #include "agent/pin.h"
 #include "agent/plug.h"
@@ -23,10 +22,11 @@
 #include "lib/clock.h"
 #include "lib/files.h"
 #include "lib/keys.h"
+#include "lib/lifecycle.h"
 #include "lib/log.h"
-#include "lib/secret.h"
 #include "lib/serve.h"
 #include "lib/store_etcd.h"
+#include "lib/store_open.h"
 
 #define SOCKET_NAME "agent.sock"
 
@@ -227,7 +227,7 @@ static int start_registration(struct agent *a)
 		.agent = { .version = ROOST_VERSION },
 	};
 	struct register_options registration = {
-		a->store, a->timers, a->health, a->settings->prefix, &node, &handlers, a,
+		a->store, a->timers, a->health, a->settings->etcd.prefix, &node, &handlers, a,
 	};
 	struct report_options report = {
 		a->store, a->timers, a->status_key, a->node_key, build_report, report_trouble, a,
@@ -252,7 +252,7 @@ static int choose(struct agent *a, struct identity *ret, struct err *err)
 
 	if (a->settings->address[0])
 		r = identity_configured(a->settings->address, &candidates, err);
-	r = r ?: identity_gather(a->settings->etcd, &candidates, err);
+	r = r ?: identity_gather(a->settings->etcd.endpoints, &candidates, err);
 	r = r ?: ipam_pool_prefixes(a->ipam, &pools, &n);
 	return r ?: identity_choose(&candidates, pools, n, ret, err);
 }
@@ -372,26 +372,16 @@ static void on_reload(void *arg)
 
 static int open_store(struct agent *a, struct err *err)
 {
-	const struct settings *s = a->settings;
-	AUTO(secret_free) char *password = NULL;
-	bool group_reads = false;
-	struct store_etcd_options o = {
-		.endpoints = s->etcd,
-		.tls = { s->etcd_cacert, s->etcd_cert, s->etcd_key },
-		.user = s->etcd_user,
-		.name = a->identity.name,
-	};
-	int r = 0;
+	struct err warning;
+	int r = store_open(a->event, &a->settings->etcd, a->identity.name, &a->store, &warning,
+			   err);
 
-	if (s->etcd_user[0])
-		r = secret_read(s->etcd_password_file, &password, &group_reads, err);
-	if (group_reads)
-		log_warning("agent", "%s can be read by its group", s->etcd_password_file);
-	o.password = password;
-	r = r < 0 ? r : store_etcd_new(a->event, &o, &a->store, err);
-	if (r == 0)
-		store_on_notice(a->store, on_notice, a);
-	return r;
+	if (r < 0)
+		return r;
+	if (warning.text[0])
+		log_warning("agent", "%s", warning.text);
+	store_on_notice(a->store, on_notice, a);
+	return 0;
 }
 
 static int open_socket(struct agent *a, struct err *err)
@@ -504,7 +494,7 @@ static int protect(struct prefixes *ret, void *arg)
 {
 	struct agent *a = arg;
 
-	return identity_endpoints(a->settings->etcd, ret);
+	return identity_endpoints(a->settings->etcd.endpoints, ret);
 }
 
 static int open_links(struct agent *a, struct err *err)
@@ -530,7 +520,7 @@ static int open_routing(struct agent *a, struct err *err)
 		.store = a->store,
 		.timers = a->timers,
 		.health = a->health,
-		.prefix = s->prefix,
+		.prefix = s->etcd.prefix,
 		.bird_socket = s->bird_socket,
 		.bird_config = s->bird_config,
 		.bird_program = s->bird_program,
@@ -551,7 +541,7 @@ static int open_addresses(struct agent *a, struct err *err)
 		.store = a->store,
 		.timers = a->timers,
 		.health = a->health,
-		.prefix = a->settings->prefix,
+		.prefix = a->settings->etcd.prefix,
 		.node = a->identity.name,
 		.boot = a->identity.boot,
 		.run_dir = a->settings->run_dir,
@@ -579,9 +569,9 @@ static int make_keys(struct agent *a)
 	char relative[KEY_TEXT];
 	int r = key_node(relative, a->identity.name);
 
-	r = r ?: key_full(a->settings->prefix, relative, a->node_key);
+	r = r ?: key_full(a->settings->etcd.prefix, relative, a->node_key);
 	r = r ?: key_status_node(relative, a->identity.name);
-	return r ?: key_full(a->settings->prefix, relative, a->status_key);
+	return r ?: key_full(a->settings->etcd.prefix, relative, a->status_key);
 }
 
 static int start(struct agent *a, struct err *err)

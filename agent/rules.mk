@@ -14,7 +14,6 @@ SRCS += $(addprefix agent/, \
 	status.c \
 	report.c \
 	pass.c \
-	lifecycle.c \
 	plug.c \
 	route_records.c \
 	routing.c \
@@ -83,7 +82,6 @@ TESTS += $(addprefix agent/, \
 	identity_gather_test \
 	pass_test \
 	reaper_test \
-	lifecycle_test \
 	kernel_pod_test \
 	kernel_test \
 	)

@@ -67,8 +67,7 @@ int settings_load(int argc, char *const *argv, char *const *env, struct settings
 
 	if (r < 0 || *ret_verb != OPTIONS_RUN)
 		return r;
-	r = options_check_etcd(ret->etcd_cert, ret->etcd_key, ret->etcd_user,
-			       ret->etcd_password_file, err);
+	r = options_check_etcd(&ret->etcd, err);
 	if (r < 0)
 		settings_done(ret);
 	return r;

@@ -14,8 +14,7 @@
 #define SETTINGS_FILE "/etc/roost/agent.json"
 
 struct settings {
-	const char *etcd, *etcd_cacert, *etcd_cert, *etcd_key, *etcd_user, *etcd_password_file;
-	const char *prefix;
+	struct etcd_settings etcd;
 	const char *node;    /* "": the host name */
 	const char *address; /* "": chosen; one, or one of each family with ',' between */
 	const char *run_dir;

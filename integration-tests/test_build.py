@@ -54,7 +54,9 @@ def test_the_tree_builds_without_a_warning_with_clang(tree):
 def test_install_honours_its_folders_and_uninstall_takes_all_back(tree, tmp_path):
     where = [f"DESTDIR={tmp_path}", "PREFIX=/usr", "CNI_BIN_DIR=/opt/cni/bin"]
     make(tree, "install", *where)
-    assert (tmp_path / "usr/share/doc/roost/README.md").exists()
+    for path in ("share/doc/roost/README.md", "bin/roostctl", "sbin/roostd", "share/man/man8/roostctl.8",
+                 "share/bash-completion/completions/roostctl", "share/zsh/site-functions/_roostctl"):
+        assert (tmp_path / "usr" / path).exists(), path
     make(tree, "uninstall", *where)
     assert [p for p in tmp_path.rglob("*") if not p.is_dir()] == []
 

@@ -8,6 +8,8 @@
 #include <sys/epoll.h>
 #include <sys/queue.h>
 
+#include "lib/http_verify.h"
+
 /* Idle easy handles kept for the next request; making one costs more than a request's own work. */
 #define KEEP_HANDLES 16
 
@@ -41,6 +43,7 @@ struct http {
 	CURL *idle[KEEP_HANDLES];
 	size_t n_idle;
 	char *cacert, *cert, *key;
+	struct http_verify verify;
 };
 
 /* --- readiness: libcurl's callbacks only note what happened --------------------------------- */
@@ -184,6 +187,8 @@ static void finish(struct http_call *c)
 			 c->max_reply);
 	if (c->code == CURLE_ABORTED_BY_CALLBACK)
 		reply.text = "the connection broke before the reply";
+	else if (c->code == CURLE_PEER_FAILED_VERIFICATION && c->http->verify.refused.text[0])
+		reply.text = c->http->verify.refused.text;
 	else if (reply.err)
 		reply.text = c->text[0] ? c->text : curl_easy_strerror(c->code);
 
@@ -416,6 +421,7 @@ static CURL *new_handle(struct http *h)
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_write);
 	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before_sending);
 	set_tls(h, easy);
+	http_verify_install(easy, &h->verify);
 	return easy;
 }
 
@@ -466,6 +472,11 @@ int http_post(struct http *h, const struct http_request *q, struct http_call **r
 	if (ret)
 		*ret = c;
 	return 0;
+}
+
+const struct certificate *http_server(const struct http *h)
+{
+	return h->verify.server.not_after ? &h->verify.server : NULL;
 }
 
 void http_cancel(struct http_call *c)

@@ -16,6 +16,7 @@
 #include <systemd/sd-event.h>
 
 #include "lib/auto.h"
+#include "lib/certificate.h"
 
 struct http;
 struct http_call;
@@ -64,6 +65,9 @@ int http_new(sd_event *event, const struct http_tls *tls, struct http **ret);
 /* Requests under way are dropped without a callback. */
 void http_free(struct http *h);
 AUTO_DEFINE(struct http *, http_free)
+
+/* Of the server that was spoken to last by TLS; NULL: none yet. */
+const struct certificate *http_server(const struct http *h);
 
 int http_post(struct http *h, const struct http_request *request, struct http_call **ret);
 /* No callback will come. */

@@ -307,5 +307,12 @@ struct filter {
 };
 RECORD(filter)
 
+/*
+ * The filter that the peer names for one direction among these; NULL: it names none. -ENOENT and a
+ * sentence when it is not there: its sessions are left out then.
+ */
+int peer_filter(const struct peer *peer, bool import, const struct filter *const *filters, size_t n,
+		const struct filter **ret, struct err *err);
+
 /* Which lengths a match with a cidr means: with neither ge nor le exactly the cidr's. */
 void filter_lengths(const struct filter_match *match, uint32_t *ret_ge, uint32_t *ret_le);

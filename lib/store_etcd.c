@@ -76,6 +76,13 @@ int store_etcd_new(sd_event *event, const struct store_etcd_options *o, struct s
 	return 0;
 }
 
+const char *etcd_outcome_name(enum etcd_outcome o)
+{
+	static const char *const names[] = { "ok", "refused", "timeout", "unreachable" };
+
+	return o < ARRAY_SIZE(names) ? names[o] : "?";
+}
+
 void store_etcd_stats(const struct store *s, struct store_etcd_stats *ret)
 {
 	const struct etcd *e = (const struct etcd *)s;
@@ -84,6 +91,7 @@ void store_etcd_stats(const struct store *s, struct store_etcd_stats *ret)
 	ret->endpoint = e->endpoints[e->current].name;
 	ret->cluster_id = e->cluster_id;
 	ret->revision = e->revision;
+	ret->server = http_server(e->http);
 	for (size_t i = 0; i < e->n_endpoints; i++)
 		if (e->endpoints[i].heard > ret->heard)
 			ret->heard = e->endpoints[i].heard;
