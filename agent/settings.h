@@ -20,6 +20,7 @@ struct settings {
 	const char *run_dir;
 	const char *bird_config; /* "none": not managed */
 	const char *bird_socket, *bird_program, *template_dir;
+	const char *metrics; /* "": not over TCP */
 	const char *config;
 	enum log_level log_level;
 	unsigned log_format;              /* enum log_format */

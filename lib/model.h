@@ -187,6 +187,7 @@ struct node_spec {
 	struct address route_reflector_cluster_id; /* IPv4, or family 0: no reflector */
 	const char *kubernetes_uid;
 	struct prefixes pod_cidrs;
+	bool drain; /* no new addresses; what runs stays */
 };
 RECORD(node_spec)
 

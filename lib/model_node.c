@@ -76,6 +76,7 @@ static const struct field spec_fields[] = {
 	  .family = AF_INET },
 	{ FIELD(node_spec, kubernetes_uid, "kubernetesUid", text), .check = id_check },
 	{ LIST(node_spec, pod_cidrs, "podCIDRs", &pod_cidr) },
+	{ FIELD(node_spec, drain, "drain", flag) },
 };
 
 static const struct record_part spec_parts[] = { RECORD_PART(node_spec, node, text, node) };
