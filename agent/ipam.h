@@ -14,16 +14,16 @@
  */
 #pragma once
 
-#include "agent/health.h"
 #include "agent/kernel.h"
 #include "agent/readiness.h"
 #include "agent/register.h"
 #include "agent/status.h"
-#include "agent/timers.h"
 #include "ipam/request.h"
+#include "lib/health.h"
 #include "lib/metrics.h"
 #include "lib/serve.h"
 #include "lib/store.h"
+#include "lib/timers.h"
 
 struct ipam;
 

@@ -5,13 +5,13 @@
 #include <sys/queue.h>
 
 #include "agent/ipam.h"
-#include "agent/pass.h"
 #include "ipam/allocator.h"
 #include "ipam/behind.h"
 #include "ipam/claims.h"
 #include "ipam/local_copy.h"
 #include "lib/clock.h"
 #include "lib/keys.h"
+#include "lib/pass.h"
 #include "lib/pod_link.h"
 
 /* A record as etcd had it last: what the allocator is configured from, and what the file keeps. */

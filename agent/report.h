@@ -17,8 +17,8 @@
  */
 #pragma once
 
-#include "agent/timers.h"
 #include "lib/store.h"
+#include "lib/timers.h"
 
 #define REPORT_LEASE_TTL    60
 #define REPORT_KEEPALIVE_MS 20000

@@ -64,6 +64,13 @@ SRCS += $(addprefix lib/, \
 	kern_batch.c \
 	kern_reply.c \
 	metrics.c \
+	metrics_daemon.c \
+	metrics_process.c \
+	monitor.c \
+	timers.c \
+	timers_loop.c \
+	health.c \
+	pass.c \
 	listen_address.c \
 	log.c \
 	log_journal.c \
@@ -120,6 +127,8 @@ PURE_TESTS += $(addprefix lib/, \
 	http_reply_test \
 	certificate_words_test \
 	metrics_test \
+	timers_test \
+	health_test \
 	listen_address_test \
 	log_test \
 	options_test \
@@ -142,6 +151,7 @@ TESTS += $(addprefix lib/, \
 	serve_wait_test \
 	local_client_test \
 	lifecycle_test \
+	pass_test \
 	log_journal_test \
 	cni_io_test \
 	)
