@@ -60,6 +60,7 @@ SRCS += $(addprefix lib/, \
 	model_block.c \
 	model_peer.c \
 	model_filter.c \
+	model_status.c \
 	kern.c \
 	kern_batch.c \
 	kern_reply.c \

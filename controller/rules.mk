@@ -1,0 +1,7 @@
+SRCS += $(addprefix controller/, \
+	elect.c \
+	)
+
+PURE_TESTS += $(addprefix controller/, \
+	elect_test \
+	)
