@@ -1,6 +1,19 @@
 SRCS += $(addprefix controller/, \
+	settings.c \
 	elect.c \
+	mirror.c \
+	plan.c \
+	decide_removals.c \
+	decide_repairs.c \
+	decide_pools.c \
+	work.c \
+	keeper.c \
+	controller.c \
+	controller_show.c \
 	)
+
+PROGRAMS += roost-controller
+PROGRAM_SRCS.roost-controller := controller/main.c
 
 PURE_TESTS += $(addprefix controller/, \
 	elect_test \

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of controller*.c. */
+#pragma once
+
+#include "controller/controller.h"
+#include "controller/keeper.h"
+#include "lib/lifecycle.h"
+#include "lib/monitor.h"
+#include "lib/pass.h"
+
+struct controller {
+	struct controller_settings *settings;
+	int argc;
+	char *const *argv;
+	sd_event *event;
+	struct lifecycle *lifecycle;
+	struct timers *timers;
+	struct health *health;
+	struct store *store;
+	struct elect *elect;
+	struct keeper *keeper;
+	struct pass *pass;
+	struct monitor *monitor;
+	char id[NODE_NAME_TEXT + 16];
+	char leader[NODE_NAME_TEXT + 16]; /* "": nobody that we know of */
+	bool connected, leads;
+	uint64_t elections;
+};
+
+/* controller_show.c: for the monitor; arg is the controller. */
+extern const struct serve_route controller_routes[];
+size_t controller_n_routes(void);
