@@ -17,4 +17,6 @@ PROGRAM_SRCS.roost-controller := controller/main.c
 
 PURE_TESTS += $(addprefix controller/, \
 	elect_test \
+	keeper_test \
+	keeper_return_test \
 	)
