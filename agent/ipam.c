@@ -130,6 +130,7 @@ static int work(void *arg)
 		ipam_restore_extents(m);
 		ipam_claim_ahead(m);
 		ipam_give_back(m);
+		ipam_answer_requests(m);
 	}
 	ipam_tell(m);
 	write_soon(m);

@@ -139,6 +139,7 @@ static void give_back_put(struct ipam *m, const char *network)
 	const char **grown;
 	char *copy;
 
+	m->modest_until = ipam_now() + (int64_t)m->o.minute * 1000000;
 	for (size_t i = 0; i < m->give_back.n; i++)
 		if (strcmp(m->give_back.v[i], network) == 0)
 			return;
@@ -164,9 +165,50 @@ static void give_back_deleted(struct ipam *m, const char *network)
 	}
 }
 
+static void on_answered(const struct store_reply *reply, void *arg)
+{
+	struct ipam *m = arg;
+
+	m->answering = NULL;
+	/* The watch tells that the key is gone; if it is not, the next pass tries again. */
+	if (reply->err && reply->err != -ECANCELED)
+		log_debug("ipam", "give-back: %s", reply->text);
+}
+
+static int answer(struct ipam *m, const char *network)
+{
+	char relative[KEY_TEXT], key[KEY_FULL_TEXT];
+	const struct store_compare ours = { .key = m->fence_key,
+					    .target = STORE_MOD_REVISION,
+					    .number = ipam_fence_revision(m) };
+	const struct store_op drop = { .kind = STORE_DELETE, .key = key };
+	const struct store_txn txn = { &ours, 1, &drop, NULL, 1, 0, true, false };
+	int r = key_give_back(relative, m->o.node, network);
+
+	r = r ?: key_full(m->o.prefix, relative, key);
+	return r ?: store_txn(m->o.store, &txn, 0, on_answered, m, &m->answering);
+}
+
+void ipam_answer_requests(struct ipam *m)
+{
+	for (size_t i = 0; i < m->give_back.n && !m->answering; i++) {
+		const char *network = m->give_back.v[i];
+
+		if (!ipam_can_claim(m, NULL) ||
+		    allocator_can_spare(m->allocator, &m->give_back, network, ipam_now()))
+			continue;
+		log_info("ipam",
+			 "the controller asked for blocks of network %s: there is none left "
+			 "to give back",
+			 network);
+		answer(m, network);
+	}
+}
+
 void ipam_index_done(struct ipam *m)
 {
 	store_cancel(m->verifying);
+	store_cancel(m->answering);
 	for (size_t i = 0; i < m->give_back.n; i++)
 		free((char *)(uintptr_t)m->give_back.v[i]);
 	free(m->give_back.v);

@@ -114,6 +114,8 @@ struct ipam {
 	struct owned *looking[STORE_TXN_MAX]; /* at these; NULL: left the table meanwhile */
 	size_t n_looking;
 	struct texts give_back; /* networks the controller asked for; texts owned */
+	int64_t modest_until;   /* it asked lately: no block is claimed ahead of need until then */
+	struct store_call *answering;
 	bool removed, connected;
 	/* requests */
 	TAILQ_HEAD(waiting_list, waiting) waitings; /* first come, first served */
@@ -173,6 +175,8 @@ bool ipam_claiming(const struct ipam *m, const char *pool, const struct prefix *
 bool ipam_is_claimed(const struct ipam *m, const struct owned *o);
 void ipam_claim_ahead(struct ipam *m);
 void ipam_give_back(struct ipam *m);
+/* Deletes the keys of requests that there is nothing more to give for. */
+void ipam_answer_requests(struct ipam *m);
 void ipam_restore_extents(struct ipam *m);
 /* Which blocks get routes, as their pools say now; what a vanished pool said last stays. */
 void ipam_learn_routed(struct ipam *m);

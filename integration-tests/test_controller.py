@@ -54,11 +54,11 @@ def test_three_controllers_while_leaders_die_stop_and_are_cut_off(lab, etcd, bui
         another(c)
         c.start()
 
-    for i, disturb in enumerate((kill, pause, cut, stop, kill, pause, cut)):
+    for i, disturb in enumerate((kill, pause, cut, stop, pause)):
         old = leader()
-        fresh = [f"s{i * 30 + j}" for j in range(30)]
+        fresh = [f"s{i * 40 + j}" for j in range(40)]
         for j, name in enumerate(fresh):
-            nodes[name] = Simulated(etcd, name, range((i * 30 + j) * 3, (i * 30 + j) * 3 + 3),
+            nodes[name] = Simulated(etcd, name, range((i * 40 + j) * 3, (i * 40 + j) * 3 + 3),
                                     alive=False).add()
         gone = [n for n in nodes if n not in removed][::2]
         for name in gone[:len(gone) // 2]:
@@ -80,7 +80,7 @@ def test_three_controllers_while_leaders_die_stop_and_are_cut_off(lab, etcd, bui
     record_property("told", f"{len(nodes)} nodes, {len(removed)} removed, {len(elections)} "
                             f"elections, {len(done)} transactions of {len({a.leader for a in done})}"
                             " controllers")
-    assert len(elections) >= 8
+    assert len(elections) >= 6
 
 
 @pytest.mark.limit(200)
@@ -136,8 +136,8 @@ def test_a_stopped_node_keeps_and_a_removed_one_loses_its_addresses(lab, etcd, b
     n1.kill()
     revoke_status(etcd, "n1")
     compared = c.metrics()["roost_controller_comparisons_total"]
-    wait_until(lambda: c.metrics()["roost_controller_comparisons_total"] > compared + 20, 60,
-               "twenty comparisons")
+    wait_until(lambda: c.metrics()["roost_controller_comparisons_total"] > compared + 8, 60,
+               "eight comparisons")
     assert "silent" in ctl("node list") and len(owned(etcd, "n1")) == 1
     assert c.metrics()['roost_cluster_nodes{state="silent"}'] == 1
     assert n2.refuses("more").code == 100
@@ -194,3 +194,26 @@ def test_a_node_that_was_removed_with_now_and_comes_back(lab, etcd, build, agent
     # Its pod goes, and with it the block it lost.
     n1.release("kept")
     n1.wait_well(f"block/default/{kept.rsplit('.', 1)[0]}.{int(kept.rsplit('.', 1)[1]) & ~15}-28")
+
+
+@pytest.mark.limit(150)
+def test_a_full_pool_gets_back_what_others_do_not_need(lab, etcd, build, agents):
+    pool(etcd, cidr="10.1.0.0/27", blockSize=28, cooldownSeconds=0)
+    Controller(lab.node("c1"), build, etcd, *QUICK).start().wait_leads()
+    n1, n2 = agents().start(), agents().start()
+    for i in range(17):
+        n1.assign(f"c{i}")
+    assert len(n1.blocks()) == 2
+    # Empty, but kept for the next pod: of the other block every address is in use.
+    inside = {b: {a for a in n1.held() if ipaddress.ip_address(a) in ipaddress.ip_network(b)}
+              for b in n1.blocks()}
+    n1.release(n1.held()[min(inside.values(), key=len).pop()])
+    n1.wait_agreed()
+    assert n2.refuses("p").code == 100
+    got = wait_until(lambda: n2.assign("p"), 60, "a block to be given back and claimed",
+                     errors=AssertionError)
+    assert got[0] not in n1.held() and len(n1.blocks()) == 1
+    status = json.loads(etcd.get(PREFIX + "status/pool/web"))
+    assert any("full" in e["what"] for e in status["events"]), status
+    wait_until(lambda: not [k for k in names(etcd, "host/n1/") if k.startswith("give-back")], 20,
+               "n1 to answer")
