@@ -463,6 +463,13 @@ static int open_routing(struct agent *a, struct err *err)
 	return strcmp(s->bird_config, "none") == 0 ? 0 : routing_new(&o, &a->routing, err);
 }
 
+static bool announced(void *arg)
+{
+	const struct agent *a = arg;
+
+	return a->report && report_stands(a->report);
+}
+
 static int open_addresses(struct agent *a, struct err *err)
 {
 	struct ipam_options o = {
@@ -478,6 +485,7 @@ static int open_addresses(struct agent *a, struct err *err)
 		.fence = fence,
 		.fence_moved = fence_moved,
 		.silence = silence,
+		.announced = announced,
 		.changed = changed,
 		.record = take_record,
 		.routes_changed = routes_changed,

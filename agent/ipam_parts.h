@@ -56,6 +56,7 @@ struct owned {
 	bool indexed;      /* its index key is there */
 	bool verify;       /* look at the block key */
 	bool again;        /* the same, when the timer says so */
+	bool unchecked;    /* not looked at since the end of a long cut */
 	bool extent_asked; /* its pool's extent has vanished and is being written again */
 	struct ipam *ipam;
 	struct claims_call *call; /* its release, or a claim of it again */
@@ -117,6 +118,9 @@ struct ipam {
 	int64_t modest_until;   /* it asked lately: no block is claimed ahead of need until then */
 	struct store_call *answering;
 	bool removed, connected;
+	int64_t cut_since; /* 0, or when etcd was last heard of before it was lost */
+	bool doubt;        /* it answers again after so long that our blocks may have been taken */
+	bool checking;     /* and is being asked about each of them, those that are unchecked */
 	/* requests */
 	TAILQ_HEAD(waiting_list, waiting) waitings; /* first come, first served */
 	/* house-keeping */

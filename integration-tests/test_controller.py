@@ -127,7 +127,7 @@ def test_a_stopped_node_keeps_and_a_removed_one_loses_its_addresses(lab, etcd, b
     put(etcd, "config", reclaimAfter=900)
     c = Controller(lab.node("c1"), build, etcd, *QUICK).start().wait_leads()
     ctl = Ctl(lab.node("op"), build, etcd)
-    n1, n2 = agents().start(), agents().start()
+    n1, n2 = agents("--minute", "500").start(), agents().start()
     first = {n1.assign(f"c{i}")[0] for i in range(3)}
     second = {n2.assign(f"c{i}")[0] for i in range(16)}
     n1.wait_agreed()
@@ -142,6 +142,8 @@ def test_a_stopped_node_keeps_and_a_removed_one_loses_its_addresses(lab, etcd, b
     assert c.metrics()['roost_cluster_nodes{state="silent"}'] == 1
     assert n2.refuses("more").code == 100
     n1.start()
+    # Silent for longer than its status lives: it gives nothing before it has looked at its blocks.
+    n1.process.wait_log("every block has been looked at")
     assert first <= set(n1.held())
 
     # Removed while it lives: it keeps what pods use, and the controller says so.
