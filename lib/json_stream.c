@@ -18,15 +18,16 @@ struct json_stream {
 	json_stream_fn *fn;
 	void *arg;
 	size_t max_object, in_object;
+	int max_depth;
 	bool inside;
 	int failed;
 	/* Bytes that the character under way still lacks, and what the next one may be. */
 	uint8_t utf8_left, utf8_low, utf8_high;
 };
 
-static struct json_tokener *tokener_new(void)
+static struct json_tokener *tokener_new(int max_depth)
 {
-	struct json_tokener *t = json_tokener_new_ex(MAX_DEPTH);
+	struct json_tokener *t = json_tokener_new_ex(max_depth);
 
 	if (t)
 		json_tokener_set_flags(t, JSON_TOKENER_STRICT | JSON_TOKENER_ALLOW_TRAILING_CHARS);
@@ -35,12 +36,22 @@ static struct json_tokener *tokener_new(void)
 
 int json_stream_new(size_t max_object, json_stream_fn *fn, void *arg, struct json_stream **ret)
 {
+	return json_stream_new_deep(max_object, MAX_DEPTH, fn, arg, ret);
+}
+
+int json_stream_new_deep(size_t max_object, int max_depth, json_stream_fn *fn, void *arg,
+			 struct json_stream **ret)
+{
 	struct json_stream *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
 	*s = (struct json_stream){
-		.tokener = tokener_new(), .fn = fn, .arg = arg, .max_object = max_object
+		.tokener = tokener_new(max_depth),
+		.fn = fn,
+		.arg = arg,
+		.max_object = max_object,
+		.max_depth = max_depth,
 	};
 	if (!s->tokener) {
 		free(s);
@@ -104,7 +115,7 @@ static int object_complete(struct json_stream *s, struct json_object *object)
 	s->in_object = 0;
 	if (size > KEEP_TOKENER_BELOW) {
 		json_tokener_free(s->tokener);
-		s->tokener = tokener_new();
+		s->tokener = tokener_new(s->max_depth);
 		if (!s->tokener)
 			return -ENOMEM;
 	} else {

@@ -1,6 +1,7 @@
 SRCS += $(addprefix lib/, \
 	err.c \
 	clock.c \
+	backoff.c \
 	child.c \
 	child_verdict.c \
 	files.c \
