@@ -292,7 +292,8 @@ static int take_all(const struct file *f, const char *context, bool allow_insecu
 	struct cluster_arg cluster = { c, allow_insecure };
 	int r = with_entry(f, "contexts", "context", context, take_context, &chosen);
 
-	r = r ?: with_entry(f, "clusters", "cluster", chosen.cluster, take_cluster, &cluster);
+	if (r == 0 && chosen.cluster)
+		r = with_entry(f, "clusters", "cluster", chosen.cluster, take_cluster, &cluster);
 	/* Some API servers let anybody read Nodes; then there is no user. */
 	if (r == 0 && chosen.user)
 		r = with_entry(f, "users", "user", chosen.user, take_user, c);
