@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/agent.h"
+#include "agent/agent_parts.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -7,118 +7,31 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "agent/api.h"
-#include "agent/health.h"
-#include "agent/identity.h"
-#include "agent/ipam.h"
-#include "agent/lifecycle.h"
 #include "agent/lock.h"
 #include "agent/pin.h"
-#include "agent/plug.h"
 #include "agent/reaper.h"
-#include "agent/register.h"
-#include "agent/report.h"
-#include "agent/routing.h"
-#include "agent/status.h"
 #include "lib/clock.h"
 #include "lib/files.h"
-#include "lib/keys.h"
 #include "lib/log.h"
-#include "lib/secret.h"
-#include "lib/serve.h"
-#include "lib/store_etcd.h"
+#include "lib/store_open.h"
 
 #define SOCKET_NAME "agent.sock"
 
-struct agent {
-	struct settings *settings;
-	int argc;
-	char *const *argv;
-	sd_event *event;
-	struct lifecycle *lifecycle;
-	struct timers *timers;
-	struct health *health;
-	struct store *store;
-	struct ipam *ipam;
-	struct kernel *kernel;
-	struct reaper *reaper;
-	struct plug *plug;
-	struct routing *routing; /* NULL: BIRD is not managed */
-	struct registration *registration;
-	struct report *report;
-	struct serve *serve;
-	sd_event_source *socket_watch;
-	struct identity identity;
-	char asked_name[NODE_NAME_TEXT]; /* by flag or host name; a pin may say otherwise */
-	bool identified, compared;
-	struct timer identify;
-	char started[TIME_TEXT];
-	int lock;
-	bool connected;
-	char etcd_error[256];
-	char node_key[KEY_FULL_TEXT], status_key[KEY_FULL_TEXT];
-};
-
 /* --- status --------------------------------------------------------------------------------- */
+
+static void choose_log_level(const struct agent *a)
+{
+	log_set_level(ipam_log_level(a->ipam, a->settings->log_level));
+}
 
 static void changed(void *arg)
 {
 	struct agent *a = arg;
 
+	if (a->ipam)
+		choose_log_level(a);
 	if (a->report)
 		report_changed(a->report);
-}
-
-static struct status describe(struct agent *a, struct store_etcd_stats *etcd,
-			      struct status_pool **pools)
-{
-	struct status s = {
-		.node = a->identity.name,
-		.version = ROOST_VERSION,
-		.started = a->started,
-		.address_reason = a->identity.reason,
-		.etcd = { .connected = a->connected, .error = a->etcd_error },
-	};
-
-	store_etcd_stats(a->store, etcd);
-	s.etcd.endpoint = etcd->endpoint;
-	s.health = health_list(a->health, &s.n_health);
-	if (ipam_pool_status(a->ipam, pools, &s.n_pools) < 0)
-		s.n_pools = 0;
-	s.pools = *pools;
-	s.kernel = kernel_stats(plug_kernel(a->plug));
-	if (a->routing)
-		routing_status(a->routing, &s.bird);
-	return s;
-}
-
-static int build_report(char **ret, void *arg)
-{
-	AUTO(free) struct status_pool *pools = NULL;
-	struct store_etcd_stats etcd;
-	struct status s = describe(arg, &etcd, &pools);
-
-	return status_text(&s, STATUS_SIZE_MAX, ret);
-}
-
-static void show_status(struct serve_request *request, void *arg)
-{
-	AUTO(json_put) struct json_object *o = NULL;
-	AUTO(free) struct status_pool *pools = NULL;
-	struct agent *a = arg;
-	struct store_etcd_stats etcd;
-	struct status s = describe(a, &etcd, &pools);
-	struct err why = { "" };
-	bool ready = ipam_ready(a->ipam, &why);
-
-	if (status_json(&s, 0, &o) < 0) {
-		serve_reply_error(request, 500, 5, NULL, "out of memory");
-		return;
-	}
-	json_object_object_add(o, "node", json_object_new_string(a->identity.name));
-	json_object_object_add(o, "ready", json_object_new_boolean(ready));
-	json_object_object_add(o, "reason", json_object_new_string(why.text));
-	serve_reply_json(request, ready ? 200 : 503, o);
 }
 
 /* --- etcd ----------------------------------------------------------------------------------- */
@@ -133,11 +46,18 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 		/* Reading lists took memory that is not needed again. */
 		malloc_trim(0);
 		health_clear(a->health, "etcd");
+		certificates_look(a->certificates);
 		log_info("etcd", "%s", text);
 	} else if (notice == STORE_TROUBLE) {
 		a->connected = false;
 		snprintf(a->etcd_error, sizeof(a->etcd_error), "%s", text);
-		health_set(a->health, "etcd", LOG_LEVEL_WARNING, "%s", text);
+		health_set(
+			a->health, "etcd", LOG_LEVEL_WARNING,
+			"etcd is out of reach: %s; pods go on, and new ones get addresses of this "
+			"node's own blocks for as long as config's reclaimAfter less ten minutes: "
+			"see to etcd, or to the way there (--etcd %s)",
+			text, a->settings->etcd.endpoints);
+		certificates_look(a->certificates);
 	} else {
 		log_error("etcd", "%s; everything is read anew", text);
 	}
@@ -169,13 +89,17 @@ static void fence_moved(int64_t revision, void *arg)
 		register_raised(a->registration, revision);
 }
 
-static uint64_t silence(void *arg)
+uint64_t agent_silence(const struct agent *a)
 {
-	struct agent *a = arg;
 	struct store_etcd_stats stats;
 
 	store_etcd_stats(a->store, &stats);
 	return stats.heard ? clock_monotonic_us() - stats.heard : UINT64_MAX;
+}
+
+static uint64_t silence(void *arg)
+{
+	return agent_silence(arg);
 }
 
 /* --- registration --------------------------------------------------------------------------- */
@@ -227,10 +151,10 @@ static int start_registration(struct agent *a)
 		.agent = { .version = ROOST_VERSION },
 	};
 	struct register_options registration = {
-		a->store, a->timers, a->health, a->settings->prefix, &node, &handlers, a,
+		a->store, a->timers, a->health, a->settings->etcd.prefix, &node, &handlers, a,
 	};
 	struct report_options report = {
-		a->store, a->timers, a->status_key, a->node_key, build_report, report_trouble, a,
+		a->store, a->timers, a->status_key, a->node_key, agent_report, report_trouble, a,
 	};
 	int r;
 
@@ -252,7 +176,7 @@ static int choose(struct agent *a, struct identity *ret, struct err *err)
 
 	if (a->settings->address[0])
 		r = identity_configured(a->settings->address, &candidates, err);
-	r = r ?: identity_gather(a->settings->etcd, &candidates, err);
+	r = r ?: identity_gather(a->settings->etcd.endpoints, &candidates, err);
 	r = r ?: ipam_pool_prefixes(a->ipam, &pools, &n);
 	return r ?: identity_choose(&candidates, pools, n, ret, err);
 }
@@ -365,39 +289,37 @@ static void on_reload(void *arg)
 		return;
 	}
 	settings_take_over(a->settings, &fresh, told, a);
-	log_set_level(a->settings->log_level);
+	choose_log_level(a);
 	if (a->routing)
 		routing_reload(a->routing);
 }
 
 static int open_store(struct agent *a, struct err *err)
 {
-	const struct settings *s = a->settings;
-	AUTO(secret_free) char *password = NULL;
-	bool group_reads = false;
-	struct store_etcd_options o = {
-		.endpoints = s->etcd,
-		.tls = { s->etcd_cacert, s->etcd_cert, s->etcd_key },
-		.user = s->etcd_user,
-		.name = a->identity.name,
-	};
-	int r = 0;
+	struct err warning;
+	int r = store_open(a->event, &a->settings->etcd, a->identity.name, &a->store, &warning,
+			   err);
 
-	if (s->etcd_user[0])
-		r = secret_read(s->etcd_password_file, &password, &group_reads, err);
-	if (group_reads)
-		log_warning("agent", "%s can be read by its group", s->etcd_password_file);
-	o.password = password;
-	r = r < 0 ? r : store_etcd_new(a->event, &o, &a->store, err);
-	if (r == 0)
-		store_on_notice(a->store, on_notice, a);
-	return r;
+	if (r < 0)
+		return r;
+	if (warning.text[0])
+		log_warning("agent", "%s", warning.text);
+	store_on_notice(a->store, on_notice, a);
+	return 0;
+}
+
+static void answered(const char *path, unsigned status, uint64_t us, void *arg)
+{
+	struct agent *a = arg;
+
+	request_stats_add(&a->requests, path, status, us);
 }
 
 static int open_socket(struct agent *a, struct err *err)
 {
 	struct serve_config config = {
 		.arg = a,
+		.answered = answered,
 		.routes = api_routes(),
 		.n_routes = api_n_routes(),
 		/* Garbage collection lists every attachment of a node. */
@@ -492,19 +414,23 @@ static void addresses_known(void *arg)
 		routing_inputs_known(a->routing);
 }
 
-static uint32_t uplink_mtu(void *arg)
+uint32_t agent_mtu(struct agent *a)
 {
-	struct agent *a = arg;
 	const struct address *ipv4 = &a->identity.ipv4.address;
 
 	return plug_mtu(a->plug, ipv4->family ? ipv4 : &a->identity.ipv6.address);
+}
+
+static uint32_t uplink_mtu(void *arg)
+{
+	return agent_mtu(arg);
 }
 
 static int protect(struct prefixes *ret, void *arg)
 {
 	struct agent *a = arg;
 
-	return identity_endpoints(a->settings->etcd, ret);
+	return identity_endpoints(a->settings->etcd.endpoints, ret);
 }
 
 static int open_links(struct agent *a, struct err *err)
@@ -530,7 +456,7 @@ static int open_routing(struct agent *a, struct err *err)
 		.store = a->store,
 		.timers = a->timers,
 		.health = a->health,
-		.prefix = s->prefix,
+		.prefix = s->etcd.prefix,
 		.bird_socket = s->bird_socket,
 		.bird_config = s->bird_config,
 		.bird_program = s->bird_program,
@@ -551,7 +477,7 @@ static int open_addresses(struct agent *a, struct err *err)
 		.store = a->store,
 		.timers = a->timers,
 		.health = a->health,
-		.prefix = a->settings->prefix,
+		.prefix = a->settings->etcd.prefix,
 		.node = a->identity.name,
 		.boot = a->identity.boot,
 		.run_dir = a->settings->run_dir,
@@ -579,9 +505,9 @@ static int make_keys(struct agent *a)
 	char relative[KEY_TEXT];
 	int r = key_node(relative, a->identity.name);
 
-	r = r ?: key_full(a->settings->prefix, relative, a->node_key);
+	r = r ?: key_full(a->settings->etcd.prefix, relative, a->node_key);
 	r = r ?: key_status_node(relative, a->identity.name);
-	return r ?: key_full(a->settings->prefix, relative, a->status_key);
+	return r ?: key_full(a->settings->etcd.prefix, relative, a->status_key);
 }
 
 static int start(struct agent *a, struct err *err)
@@ -605,11 +531,17 @@ static int start(struct agent *a, struct err *err)
 	r = r < 0 ? r : identify(a, err);
 	r = r < 0 ? r : make_keys(a);
 	r = r < 0 ? r : open_store(a, err);
+	r = r < 0 ? r
+		  : certificates_new(a->timers, a->health, a->store, a->settings->etcd.cert,
+				     &a->certificates);
 	r = r < 0 ? r : open_links(a, err);
 	r = r < 0 ? r : open_routing(a, err);
 	r = r < 0 ? r : open_addresses(a, err);
 	r = r < 0 ? r : open_socket(a, err);
 	r = r < 0 ? r : watch_socket(a);
+	if (r >= 0 && a->settings->metrics[0])
+		r = monitor_new(a->event, a->timers, a->health, a->settings->metrics, a,
+				&a->monitor);
 	if (r < 0)
 		return r;
 	/* From here on the socket answers, be it with the reason why there is no address yet. */
@@ -658,6 +590,8 @@ void agent_free(struct agent *a)
 	plug_free(a->plug);
 	reaper_free(a->reaper);
 	sd_event_source_disable_unref(a->socket_watch);
+	monitor_free(a->monitor);
+	certificates_free(a->certificates);
 	serve_free(a->serve);
 	store_free(a->store);
 	health_free(a->health);
@@ -667,31 +601,4 @@ void agent_free(struct agent *a)
 	if (a->lock >= 0)
 		close(a->lock);
 	free(a);
-}
-
-/* --- the local API: arg is the agent -------------------------------------------------------- */
-
-struct ipam *api_ipam(void *arg)
-{
-	return ((struct agent *)arg)->ipam;
-}
-
-struct plug *api_plug(void *arg)
-{
-	return ((struct agent *)arg)->plug;
-}
-
-void api_node(struct serve_request *request, void *arg)
-{
-	AUTO(json_put) struct json_object *o = json_object_new_object();
-	struct agent *a = arg;
-
-	json_object_object_add(o, "node", json_object_new_string(a->identity.name));
-	json_object_object_add(o, "mtu", json_object_new_int64(uplink_mtu(a)));
-	serve_reply_json(request, 200, o);
-}
-
-void api_status(struct serve_request *request, void *arg)
-{
-	show_status(request, arg);
 }

@@ -51,6 +51,14 @@ static void ready(struct serve_request *request, void *arg)
 	plug_ready(api_plug(arg), request);
 }
 
+#define MONITOR_ROUTES                                                                             \
+	{ "GET", "/metrics", api_metrics }, { "GET", "/healthz", api_healthz },                    \
+	{                                                                                          \
+		"GET", "/readyz", api_readyz                                                       \
+	}
+
+static const struct serve_route monitor_routes[] = { MONITOR_ROUTES };
+
 static const struct serve_route routes[] = {
 	{ "POST", "/v1/attach", attach },
 	{ "POST", "/v1/detach", detach },
@@ -66,6 +74,8 @@ static const struct serve_route routes[] = {
 	{ "GET", "/v1/ipam/list", list },
 	{ "GET", "/v1/ipam/status", ipam_state },
 	{ "GET", "/v1/status", api_status },
+	{ "GET", "/v1/bird/config", api_bird_config },
+	MONITOR_ROUTES,
 };
 
 const struct serve_route *api_routes(void)
@@ -76,4 +86,14 @@ const struct serve_route *api_routes(void)
 size_t api_n_routes(void)
 {
 	return ARRAY_SIZE(routes);
+}
+
+const struct serve_route *api_monitor_routes(void)
+{
+	return monitor_routes;
+}
+
+size_t api_n_monitor_routes(void)
+{
+	return ARRAY_SIZE(monitor_routes);
 }

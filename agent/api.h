@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The local API's table of routes: docs/LOCAL-API.md. The handlers' argument is the agent. */
+/* The local API's table of routes: docs/API.md. The handlers' argument is the agent. */
 #pragma once
 
 #include "agent/ipam.h"
@@ -8,8 +8,12 @@
 
 const struct serve_route *api_routes(void);
 size_t api_n_routes(void);
+/* Those that anybody may ask: over TCP too. */
+const struct serve_route *api_monitor_routes(void);
+size_t api_n_monitor_routes(void);
 
-/* Provided by agent.c. */
+/* Provided by agent_show.c. */
 struct ipam *api_ipam(void *agent);
 struct plug *api_plug(void *agent);
-serve_handler_fn api_status, api_node;
+serve_handler_fn api_status, api_node, api_bird_config;
+serve_handler_fn api_metrics, api_healthz, api_readyz;

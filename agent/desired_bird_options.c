@@ -120,14 +120,6 @@ static bool prepends(const struct filter *f)
 	return false;
 }
 
-static const struct filter *find_filter(const struct bird_input *in, const char *name)
-{
-	for (size_t i = 0; i < in->n_filters; i++)
-		if (strcmp(in->filters[i]->name, name) == 0)
-			return in->filters[i];
-	return NULL;
-}
-
 static int filter_number(struct bird_making *m, const struct bird_filter *want, uint32_t *ret)
 {
 	struct bird_filter *v;
@@ -151,18 +143,17 @@ static int filter_number(struct bird_making *m, const struct bird_filter *want, 
 static int one_filter(struct bird_making *m, const struct peer *p, bool import, bool ebgp,
 		      const struct bird_options *o, uint32_t *ret)
 {
-	const char *name = !p ? NULL : import ? p->import_filter : p->export_filter;
 	struct bird_filter want = { .import = import };
+	struct err why;
+	int r = p ? peer_filter(p, import, m->in->filters, m->in->n_filters, &want.record, &why)
+		  : 0;
 
-	if (!name || !name[0])
-		return filter_number(m, &want, ret);
-	want.record = find_filter(m->in, name);
-	if (!want.record) {
-		int r = bird_problem(m, BIRD_PROBLEM, "peer/", p->name,
-				     "field \"%s\": there is no valid filter/%s; left out",
-				     import ? "importFilter" : "exportFilter", name);
+	if (r < 0) {
+		r = bird_problem(m, BIRD_PROBLEM, "peer/", p->name, "%s; left out", why.text);
 		return r < 0 ? r : 0;
 	}
+	if (!want.record)
+		return filter_number(m, &want, ret);
 	/* Inside one AS the own number in the path would make the neighbour drop the route. */
 	if (ebgp && prepends(want.record))
 		want.prepend_asn = o->local_asn;

@@ -131,6 +131,7 @@ static int work(void *arg)
 		ipam_claim_ahead(m);
 		ipam_give_back(m);
 	}
+	ipam_tell(m);
 	write_soon(m);
 	return r;
 }

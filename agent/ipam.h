@@ -16,10 +16,12 @@
 
 #include "agent/health.h"
 #include "agent/kernel.h"
+#include "agent/readiness.h"
 #include "agent/register.h"
 #include "agent/status.h"
 #include "agent/timers.h"
 #include "ipam/request.h"
+#include "lib/metrics.h"
 #include "lib/serve.h"
 #include "lib/store.h"
 
@@ -67,10 +69,20 @@ void ipam_notice(struct ipam *m, enum store_notice notice);
 
 /* Whether addresses are served; if not, why. */
 bool ipam_ready(struct ipam *m, struct err *why);
+/* What config's logLevel says, else that of our own settings. */
+enum log_level ipam_log_level(const struct ipam *m, enum log_level own);
 /* Prefixes of all pools that are known, for whoever must keep out of them; free() it. */
 int ipam_pool_prefixes(const struct ipam *m, struct prefix **ret, size_t *ret_n);
 /* Counts by pool, for status; free() the array, names live until the next change. */
 int ipam_pool_status(struct ipam *m, struct status_pool **ret, size_t *ret_n);
+
+/* Pods here, or what else has addresses; marks are not counted. */
+size_t ipam_attachments(const struct ipam *m);
+/* The operator wants no new pods here: spec/<node>. */
+bool ipam_drained(const struct ipam *m);
+void ipam_readiness(struct ipam *m, struct readiness *ret);
+void ipam_metrics(struct ipam *m, struct metrics *ret);
+struct pass_stats ipam_passes(const struct ipam *m);
 
 /* Own blocks that get routes; free() ret->v. */
 int ipam_routed_blocks(struct ipam *m, struct prefixes *ret);
@@ -80,7 +92,7 @@ struct kernel_pod kernel_pod_of(const struct attachment *a, struct address *room
 int ipam_desire(struct ipam *m, struct kernel_desired *ret);
 /*
  * The attachment has its link: written to its file, and its own until released. 0, or the status
- * and code of docs/LOCAL-API.md, with a sentence. Undone by ipam_attach_undo() when the kernel
+ * and code of docs/API.md, with a sentence. Undone by ipam_attach_undo() when the kernel
  * refuses.
  */
 struct ipam_refusal {
@@ -95,7 +107,7 @@ void ipam_link_gone(struct ipam *m, const char *link);
 /* Unplugs again what is being released: at the start, and after a failure. */
 void ipam_unplug_again(struct ipam *m);
 
-/* Handlers of docs/LOCAL-API.md. */
+/* Handlers of docs/API.md. */
 void ipam_assign(struct ipam *m, struct serve_request *request);
 void ipam_release(struct ipam *m, struct serve_request *request);
 void ipam_check(struct ipam *m, struct serve_request *request);

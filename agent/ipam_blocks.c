@@ -556,6 +556,7 @@ static void on_claimed(const struct claim_result *r, void *arg)
 	switch (r->outcome) {
 	case CLAIM_DONE:
 		claimed(m, c, r);
+		allocator_pool_full(m->allocator, c->pool, 0);
 		break;
 	case CLAIM_FULL:
 		if (c->whole)
@@ -619,7 +620,7 @@ void ipam_claim_ahead(struct ipam *m)
 	struct block_need needs[16];
 	int n;
 
-	if (m->removed || !ipam_can_claim(m, NULL))
+	if (m->removed || ipam_drained(m) || !ipam_can_claim(m, NULL))
 		return;
 	n = allocator_claims_wanted(m->allocator, ipam_now(), needs, ARRAY_SIZE(needs));
 	for (int i = 0; i < n; i++) {
@@ -674,12 +675,12 @@ static int release_block(struct ipam *m, struct owned *o)
 	return r;
 }
 
-/* A removed node gives up whatever no pod uses. */
+/* A removed or drained node gives up whatever no pod uses. */
 static const struct own_block *next_to_give(const struct ipam *m)
 {
 	const struct blocks *blocks = allocator_blocks(m->allocator);
 
-	if (!m->removed)
+	if (!m->removed && !ipam_drained(m))
 		return allocator_give_back(m->allocator, &m->give_back, ipam_now());
 	for (size_t i = 0; i < blocks->n; i++)
 		if (blocks->v[i]->state == BLOCK_OWNED && !blocks->v[i]->stock.n_used)

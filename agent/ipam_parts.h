@@ -36,6 +36,8 @@ struct inputs {
 	struct label *labels;
 	size_t n_labels;
 	uint32_t reclaim_after, export_table;
+	enum log_level log_level;
+	bool has_log_level;
 };
 
 /* Where the listing of an input stands. */
@@ -185,6 +187,8 @@ void ipam_blocks_done(struct ipam *m);
 void ipam_retry_waiting(struct ipam *m, const char *pool, const char *failed);
 void ipam_waiting_done(struct ipam *m);
 /* Takes the attachment out of files, memory and etcd; its addresses as a JSON list, or NULL. */
+/* Those of an attachment, as replies have them. */
+struct json_object *ipam_addresses(const struct attachment *a);
 struct json_object *ipam_drop(struct ipam *m, const struct attachment_key *key, struct err *err);
 
 /* Gives its addresses back now, whatever its link; ret_list may be NULL. 0 or -errno. */
@@ -212,6 +216,11 @@ void ipam_released_close(struct ipam *m);
 void ipam_released_note(struct ipam *m, const struct attachment *a);
 bool ipam_released(const struct ipam *m, const char *network, const struct address *address);
 void ipam_released_sweep(struct ipam *m); /* now and then */
+
+/* ipam_show.c */
+/* Full pools, and the drain, in health. */
+void ipam_tell(struct ipam *m);
+const char *ipam_drained_text(const struct ipam *m, struct err *ret);
 
 /* ipam_leaks.c */
 void ipam_leaks_start(struct ipam *m);

@@ -33,7 +33,7 @@ static struct json_object *address_object(const struct held_address *held)
 	return o;
 }
 
-static struct json_object *addresses_of(const struct attachment *a)
+struct json_object *ipam_addresses(const struct attachment *a)
 {
 	struct json_object *list = json_object_new_array();
 
@@ -108,7 +108,7 @@ static void reply_assigned(struct ipam *m, struct serve_request *request,
 {
 	AUTO(json_put) struct json_object *o = json_object_new_object();
 
-	json_object_object_add(o, "addresses", addresses_of(a));
+	json_object_object_add(o, "addresses", ipam_addresses(a));
 	add_pool_parts(m, a, o);
 	json_object_object_add(o, "mtu", json_object_new_int64(m->o.mtu(m->o.arg)));
 	json_object_object_add(o, "existing", json_object_new_boolean(existing));
@@ -252,6 +252,14 @@ static bool start_claims(struct waiting *w, const struct assign_result *result)
 	return all;
 }
 
+/* The repetition of an ADD gives nothing new. */
+static bool is_known(const struct ipam *m, const struct assign_request *q)
+{
+	struct attachment_key key = assign_request_key(q);
+
+	return allocator_find(m->allocator, &key) != NULL;
+}
+
 /* One attempt. true: answered and gone; false: it waits for something. */
 static bool attempt(struct waiting *w)
 {
@@ -266,6 +274,10 @@ static bool attempt(struct waiting *w)
 	if (ipam_link_doomed(m, w->assign.container, w->assign.interface)) {
 		err_set(&w->why, 0, "its former link is still being destroyed");
 		return false;
+	}
+	if (ipam_drained(m) && !is_known(m, &w->assign)) {
+		refuse(w, 11, ipam_drained_text(m, &why));
+		return true;
 	}
 	if (options.may_claim && !ipam_can_claim(m, &why)) {
 		options.may_claim = false;
@@ -506,7 +518,7 @@ void ipam_release(struct ipam *m, struct serve_request *request)
 		serve_reply_error(request, 500, 5, NULL, "%s", err.text);
 }
 
-/* --- check, gc, list ------------------------------------------------------------------------ */
+/* --- check, gc, status ---------------------------------------------------------------------- */
 
 void ipam_check(struct ipam *m, struct serve_request *request)
 {
@@ -535,7 +547,7 @@ void ipam_check(struct ipam *m, struct serve_request *request)
 		return;
 	}
 	o = json_object_new_object();
-	json_object_object_add(o, "addresses", addresses_of(a));
+	json_object_object_add(o, "addresses", ipam_addresses(a));
 	serve_reply_json(request, 200, o);
 }
 
@@ -593,64 +605,6 @@ void ipam_gc(struct ipam *m, struct serve_request *request)
 	reply_released(request, released);
 }
 
-static struct json_object *attachment_object(const struct attachment *a)
-{
-	struct json_object *o = json_object_new_object();
-
-	add_text(o, "network", a->network);
-	add_text(o, "container", a->container);
-	add_text(o, "interface", a->interface);
-	add_text(o, "namespace", a->namespace);
-	add_text(o, "pod", a->pod);
-	add_text(o, "netns", a->netns);
-	add_text(o, "link", a->link);
-	add_text(o, "state", attachment_state_name(a->state));
-	json_object_object_add(o, "addresses", addresses_of(a));
-	return o;
-}
-
-static struct json_object *count(address_count n)
-{
-	return json_object_new_uint64(n > INT64_MAX ? INT64_MAX : (uint64_t)n);
-}
-
-static struct json_object *block_object(const struct ipam *m, const struct own_block *b)
-{
-	struct address_counts counts = allocator_block_counts(m->allocator, b, ipam_now());
-	struct json_object *o = json_object_new_object();
-	char text[PREFIX_TEXT];
-
-	add_text(o, "network", b->network);
-	add_text(o, "block", prefix_print(&b->prefix, text));
-	add_text(o, "pool", b->pool);
-	add_text(o, "state", block_state_name(b->state));
-	json_object_object_add(o, "used", count(counts.used));
-	json_object_object_add(o, "free", count(counts.free));
-	json_object_object_add(o, "resting", count(counts.resting));
-	return o;
-}
-
-void ipam_list(struct ipam *m, struct serve_request *request)
-{
-	AUTO(json_put) struct json_object *o = json_object_new_object();
-	struct json_object *attachments = json_object_new_array();
-	struct json_object *blocks = json_object_new_array();
-	const struct attachments *all;
-	const struct blocks *own;
-
-	if (ipam_configure(m) < 0)
-		log_warning("ipam", "out of memory: the list shows the pools as they were before");
-	all = allocator_attachments(m->allocator);
-	own = allocator_blocks(m->allocator);
-	for (size_t i = 0; i < all->n; i++)
-		json_object_array_add(attachments, attachment_object(all->v[i]));
-	for (size_t i = 0; i < own->n; i++)
-		json_object_array_add(blocks, block_object(m, own->v[i]));
-	json_object_object_add(o, "attachments", attachments);
-	json_object_object_add(o, "blocks", blocks);
-	serve_reply_json(request, 200, o);
-}
-
 /* What the plugin's STATUS asks: would an ADD succeed? */
 void ipam_status(struct ipam *m, struct serve_request *request)
 {
@@ -664,6 +618,10 @@ void ipam_status(struct ipam *m, struct serve_request *request)
 		return;
 	}
 	r = ipam_configure(m);
+	if (r == 0 && ipam_drained(m)) {
+		serve_reply_error(request, 503, 50, NULL, "%s", ipam_drained_text(m, &why));
+		return;
+	}
 	r = r
 		    ?: choose_pools(allocator_pools(m->allocator), &(struct texts){ 0 }, "",
 				    &choices, &why);

@@ -239,3 +239,15 @@ struct kernel_stats kernel_stats(const struct kernel *k)
 	s.neighbours = k->view.n_neighbours;
 	return s;
 }
+
+struct pass_stats kernel_passes(const struct kernel *k)
+{
+	return pass_stats(k->pass);
+}
+
+const char *kernel_thing_name(enum kernel_thing thing)
+{
+	static const char *const names[] = { "host", "link", "neighbour", "route" };
+
+	return thing < ARRAY_SIZE(names) ? names[thing] : "?";
+}

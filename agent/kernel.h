@@ -14,6 +14,7 @@
 #pragma once
 
 #include "agent/health.h"
+#include "agent/pass.h"
 #include "agent/timers.h"
 #include "lib/values.h"
 
@@ -94,12 +95,24 @@ int kernel_doomed(const struct kernel *k, struct texts *ret);
 /* Of the link that leads to this address of the node (its uplink); 0: unknown. */
 uint32_t kernel_uplink_mtu(const struct kernel *k, const struct address *node);
 
+/* What is repaired. */
+enum kernel_thing {
+	KERNEL_HOST, /* forwarding */
+	KERNEL_LINK, /* its settings */
+	KERNEL_NEIGHBOUR,
+	KERNEL_ROUTE,
+	KERNEL_THINGS
+};
+const char *kernel_thing_name(enum kernel_thing thing); /* "host", "link", ... */
+
 struct kernel_stats {
 	uint64_t links, routes, neighbours; /* ours, as the kernel holds them */
-	uint64_t repairs;                   /* what somebody else had changed or removed */
-	uint64_t conflicts;                 /* strangers' routes in the way at the moment */
-	uint64_t failures;                  /* changes that the kernel refused */
+	uint64_t repaired[KERNEL_THINGS];
+	uint64_t repairs;   /* what somebody else had changed or removed */
+	uint64_t conflicts; /* strangers' routes in the way at the moment */
+	uint64_t failures;  /* changes that the kernel refused */
 	uint64_t passes, compares;
 	uint64_t last_pass_us;
 };
 struct kernel_stats kernel_stats(const struct kernel *k);
+struct pass_stats kernel_passes(const struct kernel *k);

@@ -18,6 +18,21 @@ static bool was_repaired(const struct change *c)
 	return c->repair && c->done;
 }
 
+static enum kernel_thing thing_of(const struct change *c)
+{
+	switch (c->kind) {
+	case CHANGE_HOST:
+		return KERNEL_HOST;
+	case CHANGE_LINK:
+		return KERNEL_LINK;
+	case CHANGE_NEIGHBOUR:
+	case CHANGE_NEIGHBOUR_GONE:
+		return KERNEL_NEIGHBOUR;
+	default:
+		return KERNEL_ROUTE;
+	}
+}
+
 static uint8_t fights_of(const struct kernel_view *view, const struct change *c)
 {
 	const struct held_neighbour *n;
@@ -60,9 +75,13 @@ static void tell_repairs(struct kernel *k, const struct changes *changes)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < changes->n; i++)
-		if (was_repaired(&changes->v[i]) && n++ < TOLD_AT_ONCE)
+	for (size_t i = 0; i < changes->n; i++) {
+		if (!was_repaired(&changes->v[i]))
+			continue;
+		k->stats.repaired[thing_of(&changes->v[i])]++;
+		if (n++ < TOLD_AT_ONCE)
 			tell_repair(&k->view, &changes->v[i]);
+	}
 	k->stats.repairs += n;
 	if (n > TOLD_AT_ONCE)
 		log_warning("kernel", "%zu more were removed by somebody and are back",
@@ -87,7 +106,8 @@ static void tell_conflict(struct held_route *r, void *arg)
 	l = kernel_view_link(&t->k->view, r->stranger->oif);
 	snprintf(part, sizeof(part), "route/%s", prefix_print(&r->route.dst, dst));
 	health_set(t->k->options.health, part, LOG_LEVEL_WARNING,
-		   "route %s cannot be set: %s of protocol %s is in the way and is left",
+		   "route %s cannot be set: %s of protocol %s is in the way and is left; remove "
+		   "it if nothing needs it, or keep the pools out of its range",
 		   kroute_print(&r->route, NULL, ours),
 		   kroute_print(r->stranger, l ? l->link.name : NULL, theirs),
 		   route_protocol_name(r->stranger->protocol, name));

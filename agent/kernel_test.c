@@ -306,7 +306,8 @@ static void a_strangers_route_in_our_place_is_left_and_named(void **state)
 	until(l, has_conflict);
 	assert_string_equal(health_reason(l->health, "route/10.1.0.0/26"),
 			    "route blackhole 10.1.0.0/26 cannot be set: 10.1.0.0/26 dev eth9 of "
-			    "protocol static is in the way and is left");
+			    "protocol static is in the way and is left; remove it if nothing needs "
+			    "it, or keep the pools out of its range");
 	assert_true(kernel_ready(l->kernel, NULL));
 	kernel_mark(l->kernel);
 	lab_settle(l);

@@ -61,6 +61,7 @@ static void account(struct pass *p, uint64_t took, int r)
 	p->stats.passes++;
 	p->stats.failures += r < 0;
 	p->stats.last_us = took;
+	histogram_add(&p->stats.duration, took);
 	if (took > p->stats.longest_us)
 		p->stats.longest_us = took;
 	p->not_before = now_us() + (r < 0 || took > limit ? limit : took);

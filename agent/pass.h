@@ -18,6 +18,7 @@
 #include <systemd/sd-event.h>
 
 #include "lib/auto.h"
+#include "lib/metrics.h"
 
 #define PASS_LATEST_MS    50
 #define PASS_RETRY_MIN_MS 100
@@ -41,6 +42,7 @@ int pass_now(struct pass *p);
 struct pass_stats {
 	uint64_t passes, failures, marks;
 	uint64_t longest_us, last_us;
+	struct histogram duration;
 	bool dirty;
 };
 struct pass_stats pass_stats(const struct pass *p);

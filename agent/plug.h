@@ -50,7 +50,7 @@ uint32_t plug_mtu(struct plug *p, const struct address *node);
 const struct kernel *plug_kernel(const struct plug *p);
 struct reaper_stats plug_reaped(const struct plug *p);
 
-/* Handlers of docs/LOCAL-API.md. */
+/* Handlers of docs/API.md. */
 void plug_attach(struct plug *p, struct serve_request *request);
 void plug_detach(struct plug *p, struct serve_request *request);
 void plug_check(struct plug *p, struct serve_request *request);

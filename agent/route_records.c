@@ -304,6 +304,11 @@ void route_records_notice(struct route_records *r, enum store_notice notice)
 			r->tables[k].relisting = notice != STORE_WATCHING;
 }
 
+bool route_records_synced(const struct route_records *r, enum route_kind kind)
+{
+	return r->tables[kind].in_sync;
+}
+
 bool route_records_in_sync(const struct route_records *r)
 {
 	for (size_t k = 0; k < ROUTE_KINDS; k++)

@@ -49,6 +49,8 @@ void route_records_take(struct route_records *r, const char *key, const char *va
 void route_records_notice(struct route_records *r, enum store_notice notice);
 /* All of the watches have listed what there is. */
 bool route_records_in_sync(const struct route_records *r);
+/* The same of one that is watched here. */
+bool route_records_synced(const struct route_records *r, enum route_kind kind);
 
 /* In the order of their keys; valid until the next event. Each is a struct peer, filter, ... */
 size_t route_records_count(const struct route_records *r, enum route_kind kind);

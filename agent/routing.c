@@ -165,12 +165,15 @@ static int gather(const struct routing *r, struct gathered *g)
 
 /* --- what is meant -------------------------------------------------------------------------- */
 
-static int make_plan(const struct routing *r, struct bird_plan *ret, struct err *err)
+int routing_plan(const struct routing *r, struct bird_plan *ret, struct err *err)
 {
 	AUTO(gathered_done) struct gathered g = { 0 };
 	int rc = gather(r, &g);
 
 	rc = rc ?: desired_bird(&g.in, ret);
+	/* First of all: from here on anybody may want to quote a text of it. */
+	for (size_t i = 0; rc == 0 && i < ret->secrets.n; i++)
+		log_hide(ret->secrets.v[i]);
 	return rc < 0 ? err_set(err, rc, "%s", strerror(-rc)) : 0;
 }
 
@@ -228,8 +231,8 @@ static int load_templates(struct routing *r)
 	return rc ?: mustache_set_new(template_dir_load, r->templates, &r->set);
 }
 
-static int render_plan(struct routing *r, const struct bird_plan *plan, char **ret, size_t *ret_len,
-		       struct err *err)
+int routing_render(struct routing *r, const struct bird_plan *plan, char **ret, size_t *ret_len,
+		   struct err *err)
 {
 	const struct mustache_options options = { .strict = true };
 	int rc = load_templates(r);
@@ -246,12 +249,8 @@ static int render(char **ret, size_t *ret_len, void *arg, struct err *err)
 	int rc;
 
 	r->o.first(r->o.arg);
-	rc = make_plan(r, &plan, err);
-
-	/* First of all: from here on anybody may want to quote the text. */
-	for (size_t i = 0; rc == 0 && i < plan.secrets.n; i++)
-		log_hide(plan.secrets.v[i]);
-	rc = rc ?: render_plan(r, &plan, ret, ret_len, err);
+	rc = routing_plan(r, &plan, err);
+	rc = rc ?: routing_render(r, &plan, ret, ret_len, err);
 	if (rc < 0)
 		return rc;
 	/* It holds passwords, and for thousands of peers many megabytes. */
@@ -263,6 +262,7 @@ static int render(char **ret, size_t *ret_len, void *arg, struct err *err)
 	bird_plan_done(&r->next);
 	r->next = plan;
 	r->has_next = true;
+	r->next_hash = HASH_TEXTS(*ret);
 	plan = (struct bird_plan){ 0 };
 	return 0;
 }
@@ -277,13 +277,18 @@ static void told(const struct publish_outcome *outcome, void *arg)
 
 	if (publish_failed(outcome->result))
 		health_set(r->o.health, "bird-config", LOG_LEVEL_ERROR,
-			   "BIRD's configuration: %s: %s; the former one stays in force",
+			   "BIRD's configuration: %s: %s; the former one stays in force: "
+			   "`roostctl render --diff` shows what was tried",
 			   publish_result_name(outcome->result), outcome->reason.text);
 	else
 		health_clear(r->o.health, "bird-config");
 	if (outcome->result == PUBLISH_DONE) {
 		log_info("bird", "BIRD runs a new configuration: %zu sessions", r->next.n_sessions);
 		malloc_trim(0);
+	}
+	if (outcome->result == PUBLISH_DONE || outcome->result == PUBLISH_UNCHANGED) {
+		r->accepted = bird_control_version(bird_step_control(r->step)) != NULL;
+		r->accepted_hash = r->next_hash;
 	}
 	if (runs && r->has_next) {
 		bird_plan_done(&r->meant);

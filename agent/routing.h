@@ -15,6 +15,8 @@
 
 #include "agent/health.h"
 #include "agent/identity.h"
+#include "agent/metrics.h"
+#include "agent/readiness.h"
 #include "agent/status.h"
 #include "agent/timers.h"
 #include "lib/store.h"
@@ -53,5 +55,11 @@ void routing_blocks_changed(struct routing *r);
 /* Templates and password files are read anew. */
 void routing_reload(struct routing *r);
 
+struct serve_request;
+/* GET /v1/bird/config. */
+void routing_show_config(struct routing *r, struct serve_request *request);
+void routing_readiness(struct routing *r, struct readiness *ret);
+void routing_metrics(struct routing *r, struct metrics *ret);
+struct metrics_pass routing_passes(const struct routing *r);
 /* Valid until the loop goes on. */
 void routing_status(struct routing *r, struct status_bird *ret);

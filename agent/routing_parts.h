@@ -10,6 +10,8 @@
 #include "confd/bird_step.h"
 #include "confd/mustache.h"
 #include "confd/template_dir.h"
+#include "lib/hash.h"
+#include "lib/serve.h"
 
 /* Sessions and blocks that are named in the log when a change disturbs them. */
 #define FLAPS_TOLD 20
@@ -34,8 +36,13 @@ struct routing {
 	bool has_meant, has_next;
 	/* from BIRD */
 	struct bird_step *step;
-	struct bird_protocols runs; /* as it said last */
+	struct bird_protocols runs; /* as it said last, */
+	uint64_t runs_at;           /* at that time of the timers */
 	struct routing_difference difference;
+	bool accepted;             /* BIRD runs a file of ours: */
+	struct hash accepted_hash; /* the text with this, */
+	struct hash next_hash;     /* and what is on its way */
+	int64_t configured; /* since when, by BIRD's own word; seconds since 1970, 0: unknown */
 	struct status_session *sessions; /* of the last status */
 	struct timer look;
 	bool looking, again; /* and once more after it */
@@ -47,7 +54,13 @@ struct routing {
 	bool knows_ours;
 };
 
+/* routing.c: from what is known now, without telling anybody. */
+int routing_plan(const struct routing *r, struct bird_plan *ret, struct err *err);
+int routing_render(struct routing *r, const struct bird_plan *plan, char **ret, size_t *ret_len,
+		   struct err *err);
+
 /* routing_watch.c */
+bool routing_session_up(const struct bird_protocol *p);
 int routing_watch_new(struct routing *r);
 void routing_watch_done(struct routing *r);
 /* BIRD was told to configure: compare now rather than at the next time. */

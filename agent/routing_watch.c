@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "agent/routing_parts.h"
 #include "lib/clock.h"
@@ -15,6 +16,10 @@
 /* What two readings of one moment may differ by: BIRD rounds, and clocks are slewed. */
 #define CLOCKS_MS 1000
 #define DAY_MS    86400000
+/* So many are named, the rest is counted. */
+#define SESSIONS_TOLD 10
+/* How long one may be down before it is told: less than from look to look. */
+#define SESSION_GRACE_MS 7000
 
 /* --- the comparison ------------------------------------------------------------------------- */
 
@@ -139,8 +144,10 @@ static void on_status(struct bird_answer *answer, void *arg)
 	struct routing *r = arg;
 	int64_t now = now_ms(), age;
 
-	if (!answered(r, answer) || publish_busy(r->publish) ||
-	    bird_status_age_ms(&answer->status, &age) < 0)
+	if (!answered(r, answer) || bird_status_age_ms(&answer->status, &age) < 0)
+		return;
+	r->configured = time(NULL) - age / 1000;
+	if (publish_busy(r->publish))
 		return;
 	if (!r->knows_ours) {
 		r->knows_ours = true;
@@ -166,9 +173,75 @@ static void on_details(struct bird_answer *answer, void *arg)
 		return;
 	bird_protocols_done(&r->runs);
 	r->runs = now;
+	r->runs_at = timers_now(r->o.timers);
 	r->o.changed(r->o.arg);
 	r->asked = now_ms();
 	ask(r, BIRD_VIEW_STATUS, on_status);
+}
+
+/* --- sessions that are down ----------------------------------------------------------------- */
+
+bool routing_session_up(const struct bird_protocol *p)
+{
+	return strcmp(p->bgp_state, "Established") == 0;
+}
+
+/* Told already, or down since long enough ago that it is no mere start. */
+static bool is_worth_telling(const struct routing *r, const char *part)
+{
+	return health_reason(r->o.health, part) ||
+	       timers_now(r->o.timers) >= r->runs_at + SESSION_GRACE_MS;
+}
+
+static bool tell_session(struct routing *r, const struct bird_protocol *p, bool counted_only)
+{
+	char part[HEALTH_PART];
+
+	snprintf(part, sizeof(part), "session/%s", p->name);
+	if (!is_worth_telling(r, part))
+		return false;
+	if (counted_only)
+		return true;
+	health_set(
+		r->o.health, part, LOG_LEVEL_WARNING,
+		"BGP session %s with %s (AS %u) is down: %s%s%s; no routes come or go by it: see "
+		"that the neighbour runs, can be reached from here and has this node as its "
+		"neighbour in AS %u",
+		p->name, p->neighbor, p->neighbor_as, p->bgp_state[0] ? p->bgp_state : p->state,
+		p->last_error[0] ? ", " : "", p->last_error, p->local_as);
+	return true;
+}
+
+/*
+ * One that is down now and was so when the details were last asked for: at a start or a change
+ * every session is down for a moment. What is disabled by hand is told as that.
+ */
+static void tell_sessions(struct routing *r, const struct bird_protocols *now)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < now->n; i++) {
+		const struct bird_protocol *p = &now->v[i], *before;
+
+		if (strcmp(p->proto, "BGP") != 0 || routing_session_up(p) ||
+		    strcmp(p->state, "down") == 0)
+			continue;
+		before = bird_protocols_find(&r->runs, p->name);
+		if (before && !routing_session_up(before))
+			n += tell_session(r, before, n >= SESSIONS_TOLD);
+	}
+	if (n > SESSIONS_TOLD)
+		health_set(r->o.health, "session/others", LOG_LEVEL_WARNING,
+			   "%zu more BGP sessions are down: `roostctl bgp` lists them",
+			   n - SESSIONS_TOLD);
+	health_sweep(r->o.health, "session/");
+}
+
+/* Without BIRD there are none. The second time nothing is fresh any more. */
+static void forget_sessions(struct routing *r)
+{
+	health_sweep(r->o.health, "session/");
+	health_sweep(r->o.health, "session/");
 }
 
 static void on_protocols(struct bird_answer *answer, void *arg)
@@ -181,6 +254,7 @@ static void on_protocols(struct bird_answer *answer, void *arg)
 		return;
 	if (r->has_meant && routing_compare(&r->meant, &now, &r->difference) == 0)
 		answer_difference(r, &r->difference);
+	tell_sessions(r, &now);
 	if (states_differ(&now, &r->runs) || time >= r->detailed + DETAILS_MS) {
 		r->detailed = time;
 		ask(r, BIRD_VIEW_PROTOCOLS_ALL, on_details);
@@ -230,67 +304,20 @@ static void on_disconnected(const char *reason, void *arg)
 {
 	struct routing *r = arg;
 
-	health_set(r->o.health, "bird", LOG_LEVEL_WARNING, "%s", reason);
+	health_set(r->o.health, "bird", LOG_LEVEL_WARNING,
+		   "%s; pods here go on, but their routes are not announced and others' are not "
+		   "learned: see `systemctl status bird`",
+		   reason);
 	health_clear(r->o.health, "bird-protocols");
 	timer_clear(r->o.timers, &r->look);
 	r->looking = false;
 	bird_protocols_done(&r->runs);
 	r->runs = (struct bird_protocols){ 0 };
 	r->difference = (struct routing_difference){ 0 };
+	r->accepted = false;
+	r->configured = 0;
+	forget_sessions(r);
 	r->o.changed(r->o.arg);
-}
-
-/* --- status --------------------------------------------------------------------------------- */
-
-static int list_sessions(struct routing *r)
-{
-	size_t n = 0;
-
-	free(r->sessions);
-	r->sessions = calloc(r->runs.n ?: 1, sizeof(*r->sessions));
-	if (!r->sessions)
-		return 0;
-	for (size_t i = 0; i < r->runs.n; i++) {
-		const struct bird_protocol *p = &r->runs.v[i];
-		struct status_session *s = &r->sessions[n];
-
-		if (strcmp(p->proto, "BGP") != 0)
-			continue;
-		*s = (struct status_session){
-			.name = p->name,
-			.peer = p->neighbor,
-			.asn = p->neighbor_as,
-			.state = p->bgp_state[0] ? p->bgp_state : p->state,
-			.since = p->since,
-			.error = p->last_error,
-			.up = strcmp(p->bgp_state, "Established") == 0,
-		};
-		for (size_t c = 0; c < p->n_channels; c++) {
-			s->imported += bird_protocol_channels(&r->runs, p)[c].imported;
-			s->exported += bird_protocol_channels(&r->runs, p)[c].exported;
-		}
-		n++;
-	}
-	return (int)n;
-}
-
-void routing_status(struct routing *r, struct status_bird *ret)
-{
-	const struct bird_version *v = bird_control_version(bird_step_control(r->step));
-	const struct publish_outcome *last = publish_last(r->publish);
-
-	*ret = (struct status_bird){
-		.managed = true,
-		.connected = v != NULL,
-		.configuration = publish_result_name(last->result),
-		.when = last->when,
-		.error = last->reason.text,
-	};
-	if (v)
-		snprintf(ret->version, sizeof(ret->version), "%u.%u.%u", v->major, v->minor,
-			 v->patch);
-	ret->n_sessions = (size_t)list_sessions(r);
-	ret->sessions = r->sessions;
 }
 
 /* --- life ----------------------------------------------------------------------------------- */

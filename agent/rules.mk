@@ -14,15 +14,22 @@ SRCS += $(addprefix agent/, \
 	status.c \
 	report.c \
 	pass.c \
-	lifecycle.c \
 	plug.c \
 	route_records.c \
 	routing.c \
 	routing_compare.c \
 	routing_watch.c \
+	routing_show.c \
 	reaper.c \
 	reaper_child.c \
 	agent.c \
+	agent_show.c \
+	readiness.c \
+	request_stats.c \
+	metrics.c \
+	metrics_process.c \
+	monitor.c \
+	certificates.c \
 	api.c \
 	kernel_objects.c \
 	kernel_message.c \
@@ -47,6 +54,7 @@ SRCS += $(addprefix agent/, \
 	ipam_spool.c \
 	ipam_released.c \
 	ipam_leaks.c \
+	ipam_show.c \
 	desired_bird.c \
 	desired_bird_sessions.c \
 	desired_bird_offers.c \
@@ -70,6 +78,8 @@ PURE_TESTS += $(addprefix agent/, \
 	register_trouble_test \
 	register_race_test \
 	status_test \
+	readiness_test \
+	request_stats_test \
 	report_test \
 	route_records_test \
 	routing_compare_test \
@@ -83,7 +93,6 @@ TESTS += $(addprefix agent/, \
 	identity_gather_test \
 	pass_test \
 	reaper_test \
-	lifecycle_test \
 	kernel_pod_test \
 	kernel_test \
 	)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/identity.h"
+#include "lib/listen_address.h"
 
 static int bird_config_check(const char *text, struct err *err)
 {
@@ -29,6 +30,10 @@ static const struct option_def defs[] = {
 	{ OPTION(settings, template_dir, "template-dir", PATH), .initial = ROOST_TEMPLATES,
 	  .argument = "DIR",
 	  .help = "the templates; those in /etc/roost/templates go before them" },
+	{ OPTION(settings, metrics, "metrics", TEXT), .argument = "[ADDRESS:]PORT",
+	  .check = listen_address_check,
+	  .help = "where Prometheus finds /metrics, /healthz and /readyz; a port alone is on "
+		  "loopback; without it on the agent's unix socket only" },
 	{ OPTION(settings, config, "config", PATH), .argument = "FILE", .not_in_file = true,
 	  .help = "the configuration file" },
 	OPTIONS_LOG(settings),
@@ -67,8 +72,7 @@ int settings_load(int argc, char *const *argv, char *const *env, struct settings
 
 	if (r < 0 || *ret_verb != OPTIONS_RUN)
 		return r;
-	r = options_check_etcd(ret->etcd_cert, ret->etcd_key, ret->etcd_user,
-			       ret->etcd_password_file, err);
+	r = options_check_etcd(&ret->etcd, err);
 	if (r < 0)
 		settings_done(ret);
 	return r;

@@ -14,13 +14,13 @@
 #define SETTINGS_FILE "/etc/roost/agent.json"
 
 struct settings {
-	const char *etcd, *etcd_cacert, *etcd_cert, *etcd_key, *etcd_user, *etcd_password_file;
-	const char *prefix;
+	struct etcd_settings etcd;
 	const char *node;    /* "": the host name */
 	const char *address; /* "": chosen; one, or one of each family with ',' between */
 	const char *run_dir;
 	const char *bird_config; /* "none": not managed */
 	const char *bird_socket, *bird_program, *template_dir;
+	const char *metrics; /* "": not over TCP */
 	const char *config;
 	enum log_level log_level;
 	unsigned log_format;              /* enum log_format */

@@ -29,7 +29,7 @@ static void the_documented_defaults_hold(void **unused)
 
 	if (load(&s, &err, NULL, NULL) < 0)
 		fail_msg("%s", err.text);
-	assert_string_equal(s.prefix, "/roost/v1/");
+	assert_string_equal(s.etcd.prefix, "/roost/v1/");
 	assert_string_equal(s.run_dir, "/run/roost");
 	assert_string_equal(s.node, "");
 	assert_string_equal(s.address, "");
@@ -64,7 +64,7 @@ static void a_certificate_without_its_key_is_refused(void **unused)
 	assert_int_equal(load(&s, &err, "--etcd-cert", "/c.pem"), -EINVAL);
 	assert_string_equal(err.text,
 			    "--etcd-cert and --etcd-key go together: --etcd-key is missing");
-	assert_null(s.etcd);
+	assert_null(s.etcd.endpoints);
 }
 
 static void upper_case_in_the_node_flag_is_refused(void **unused)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/status.h"
+#include "agent/readiness.h"
 
 #include <errno.h>
 #include <string.h>
@@ -144,6 +145,7 @@ static struct json_object *trouble_object(struct builder *b, const struct health
 		return NULL;
 	put(b, o, "part", text(e->part));
 	put(b, o, "reason", b->max ? cut_text(e->reason, REASON_MAX) : text(e->reason));
+	put(b, o, "level", text(log_level_name(e->level)));
 	put(b, o, "since", text(e->since));
 	return o;
 }
@@ -260,7 +262,15 @@ static void add_head(struct builder *b, const struct status *s)
 	put(b, b->root, "kernel", kernel_object(b, &s->kernel));
 	if (s->bird.managed)
 		put(b, b->root, "bird", bird_object(b, &s->bird));
+	put(b, b->root, "attachments", number(s->attachments));
+	if (s->drained)
+		put(b, b->root, "drained", json_object_new_boolean(true));
 	add_totals(b, s);
+	if (s->ready)
+		put(b, b->root, "notReady", readiness_names(s->ready));
+	/* The reasons may be long; most of them stand in health as well. */
+	if (s->ready && !b->max)
+		put(b, b->root, "inputs", readiness_inputs(s->ready));
 	b->used = printed(b->root) + RESERVE;
 }
 

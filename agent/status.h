@@ -30,6 +30,8 @@ struct status_pool {
 	uint64_t blocks, used, free;
 };
 
+struct readiness;
+
 /* Texts are borrowed. */
 struct status_session {
 	const char *name, *peer, *state, *since, *error;
@@ -50,6 +52,9 @@ struct status_bird {
 struct status {
 	const char *node, *version, *started;
 	const char *address_reason; /* why this address; "" or NULL: not told */
+	uint64_t attachments;       /* pods */
+	bool drained;
+	const struct readiness *ready; /* NULL: not told */
 	struct status_etcd etcd;
 	const struct health_entry *health; /* worst first */
 	size_t n_health;

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "agent/readiness.h"
 #include "agent/status.h"
 
 #define SINCE "2026-11-16T02:45:55Z"
@@ -37,9 +38,31 @@ static void a_healthy_node_says_ok(void **unused)
 	       "{\"version\":\"0.1.0\",\"started\":\"" SINCE "\",\"etcd\":{\"connected\":true,"
 	       "\"endpoint\":\"http://10.0.0.9:2379\"},"
 	       "\"kernel\":{\"links\":2,\"routes\":3,\"repairs\":1,\"conflicts\":0,\"failures\":0},"
-	       "\"total\":{\"blocks\":3,\"used\":3,\"free\":9223372036854775807},"
+	       "\"attachments\":0,\"total\":{\"blocks\":3,\"used\":3,\"free\":9223372036854775807},"
 	       "\"health\":\"ok\",\"pools\":{\"a\":{\"blocks\":1,\"used\":3,\"free\":61},"
 	       "\"b\":{\"blocks\":2,\"used\":0,\"free\":9223372036854775807}}}");
+}
+
+static void what_is_not_ready_is_named(void **unused)
+{
+	(void)unused;
+	struct readiness ready = { 0 };
+	struct status s = plain;
+	AUTO(json_put) struct json_object *o = NULL;
+
+	s.ready = &ready;
+	s.attachments = 3;
+	s.drained = true;
+	readiness_add(&ready, "kernel", true, NULL);
+	readiness_add(&ready, "watch/pool", false, "not yet");
+	expect(&s,
+	       "{\"version\":\"0.1.0\",\"started\":\"" SINCE "\",\"etcd\":{\"connected\":true,"
+	       "\"endpoint\":\"http://10.0.0.9:2379\"},"
+	       "\"kernel\":{\"links\":0,\"routes\":0,\"repairs\":0,\"conflicts\":0,\"failures\":0},"
+	       "\"attachments\":3,\"drained\":true,\"total\":{\"blocks\":0,\"used\":0,\"free\":0},"
+	       "\"notReady\":[\"watch/pool\"],\"health\":\"ok\",\"pools\":{}}");
+	assert_int_equal(status_json(&s, 0, &o), 0);
+	assert_int_equal(json_object_array_length(json_object_object_get(o, "inputs")), 2);
 }
 
 static void troubles_are_listed_with_their_since(void **unused)
@@ -60,8 +83,9 @@ static void troubles_are_listed_with_their_since(void **unused)
 	       "\"address\":\"10.0.0.1: configured\","
 	       "\"etcd\":{\"connected\":false,\"error\":\"no route\"},"
 	       "\"kernel\":{\"links\":0,\"routes\":0,\"repairs\":0,\"conflicts\":0,\"failures\":0},"
-	       "\"total\":{\"blocks\":0,\"used\":0,\"free\":0},"
-	       "\"health\":[{\"part\":\"etcd\",\"reason\":\"gone\",\"since\":\"" SINCE "\"}],"
+	       "\"attachments\":0,\"total\":{\"blocks\":0,\"used\":0,\"free\":0},"
+	       "\"health\":[{\"part\":\"etcd\",\"reason\":\"gone\",\"level\":\"error\",\"since\":"
+	       "\"" SINCE "\"}],"
 	       "\"pools\":{}}");
 }
 
@@ -207,7 +231,8 @@ static void bird_and_its_sessions_are_shown_those_that_fail_first(void **unused)
 	       "\"kernel\":{\"links\":0,\"routes\":0,\"repairs\":0,\"conflicts\":0,\"failures\":0},"
 	       "\"bird\":{\"connected\":true,\"version\":\"2.0.12\",\"configuration\":\"refused\","
 	       "\"when\":\"" SINCE "\",\"error\":\"line 3\",\"sessions\":2,\"established\":1},"
-	       "\"total\":{\"blocks\":0,\"used\":0,\"free\":0},\"health\":\"ok\",\"pools\":{},"
+	       "\"attachments\":0,\"total\":{\"blocks\":0,\"used\":0,\"free\":0},\"health\":\"ok\","
+	       "\"pools\":{},"
 	       "\"sessions\":[{\"name\":\"n_2\",\"peer\":\"10.0.0.2\",\"asn\":64513,"
 	       "\"state\":\"Active\",\"since\":\"10:00:01\",\"imported\":0,\"exported\":0,"
 	       "\"error\":\"Connection refused\"},{\"name\":\"n_1\",\"peer\":\"10.0.0.1\","
@@ -275,6 +300,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_healthy_node_says_ok),
+		cmocka_unit_test(what_is_not_ready_is_named),
 		cmocka_unit_test(troubles_are_listed_with_their_since),
 		cmocka_unit_test(what_does_not_fit_is_counted),
 		cmocka_unit_test(pools_leave_room_to_the_first_troubles_and_take_what_they_leave),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What roost asks of the agent: docs/LOCAL-API.md, the part that is not IPAM's.
+ * What roost asks of the agent: docs/API.md, the part that is not IPAM's.
  */
 #pragma once
 

@@ -7,12 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/lifecycle.h"
 #include "confd/job.h"
 #include "confd/resource_dir.h"
+#include "lib/lifecycle.h"
 #include "lib/log.h"
-#include "lib/secret.h"
-#include "lib/store_etcd.h"
+#include "lib/store_open.h"
 
 struct confd {
 	struct confd_settings *settings;
@@ -202,25 +201,15 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 
 static int open_store(struct confd *c, struct err *err)
 {
-	const struct confd_settings *s = c->settings;
-	AUTO(secret_free) char *password = NULL;
-	bool group_reads = false;
-	struct store_etcd_options o = {
-		.endpoints = s->etcd,
-		.tls = { s->etcd_cacert, s->etcd_cert, s->etcd_key },
-		.user = s->etcd_user,
-	};
-	int r = 0;
+	struct err warning;
+	int r = store_open(c->event, &c->settings->etcd, NULL, &c->store, &warning, err);
 
-	if (s->etcd_user[0])
-		r = secret_read(s->etcd_password_file, &password, &group_reads, err);
-	if (group_reads)
-		log_warning("confd", "%s can be read by its group", s->etcd_password_file);
-	o.password = password;
-	r = r < 0 ? r : store_etcd_new(c->event, &o, &c->store, err);
-	if (r == 0)
-		store_on_notice(c->store, on_notice, c);
-	return r;
+	if (r < 0)
+		return r;
+	if (warning.text[0])
+		log_warning("confd", "%s", warning.text);
+	store_on_notice(c->store, on_notice, c);
+	return 0;
 }
 
 static int read_data(struct confd *c, struct err *err)
@@ -303,7 +292,7 @@ static int start(struct confd *c, struct err *err)
 	r = r < 0 ? r : s->data[0] ? read_data(c, err) : open_store(c, err);
 	if (r < 0)
 		return r;
-	c->context = (struct job_context){ c->event,        c->store,   c->data, s->prefix,
+	c->context = (struct job_context){ c->event,        c->store,   c->data, s->etcd.prefix,
 					   s->template_dir, s->dry_run, on_told, c };
 	r = load(c, err);
 	/* The folder may come later; the next SIGHUP reads it. */

@@ -44,8 +44,7 @@ static int check_together(struct confd_settings *s, struct err *err)
 			       : s->dry_run ? "dry-run"
 					    : "data");
 	s->once = s->once || s->dry_run || s->data[0];
-	return options_check_etcd(s->etcd_cert, s->etcd_key, s->etcd_user, s->etcd_password_file,
-				  err);
+	return options_check_etcd(&s->etcd, err);
 }
 
 int confd_settings_load(int argc, char *const *argv, char *const *env, struct confd_settings *ret,

@@ -7,8 +7,7 @@
 #define CONFD_SETTINGS_FILE "/etc/roost/confd.json"
 
 struct confd_settings {
-	const char *etcd, *etcd_cacert, *etcd_cert, *etcd_key, *etcd_user, *etcd_password_file;
-	const char *prefix;
+	struct etcd_settings etcd;
 	const char *resource_dir, *template_dir;
 	const char *resource; /* "": all */
 	const char *data;     /* "": etcd; "-": standard input */

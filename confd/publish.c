@@ -19,6 +19,8 @@ struct publish {
 	char *text; /* the newest, where there is no render() */
 	size_t len;
 	struct publish_outcome last;
+	uint64_t reloading; /* since */
+	struct publish_stats stats;
 };
 
 const char *publish_result_name(enum publish_result result)
@@ -29,6 +31,13 @@ const char *publish_result_name(enum publish_result result)
 	};
 
 	return result < ARRAY_SIZE(names) ? names[result] : "?";
+}
+
+const char *publish_answer_name(enum publish_answer answer)
+{
+	static const char *const names[] = { "accepted", "refused", "nobody" };
+
+	return answer < ARRAY_SIZE(names) ? names[answer] : "?";
 }
 
 bool publish_failed(enum publish_result result)
@@ -61,6 +70,8 @@ static void finish(struct publish *p, enum publish_result result, const char *re
 	p->state = IDLE;
 	p->last = (struct publish_outcome){ .result = result, .reason = text };
 	clock_utc_text(p->last.when);
+	p->stats.results[result]++;
+	histogram_add(&p->stats.duration, clock_monotonic_us() - p->began);
 	pace_hold(&p->pace, p->began,
 		  result == PUBLISH_UNCHANGED || result == PUBLISH_UNRENDERED ? PACE_UNCHANGED_US
 									      : PACE_PUBLISHED_US);
@@ -84,6 +95,8 @@ static void on_reloaded(enum publish_answer answer, const char *words, void *arg
 {
 	struct publish *p = arg;
 
+	p->stats.reloads[answer]++;
+	histogram_add(&p->stats.reload_duration, clock_monotonic_us() - p->reloading);
 	switch (answer) {
 	case PUBLISH_ACCEPTED:
 		target_settle(&p->target);
@@ -105,6 +118,7 @@ static void reload(struct publish *p)
 	struct err err = { "" };
 
 	p->state = RELOADING;
+	p->reloading = clock_monotonic_us();
 	if (!p->o.reload.start)
 		on_reloaded(PUBLISH_ACCEPTED, "", p);
 	else if (p->o.reload.start(p->o.target.path, on_reloaded, p, p->o.reload.arg, &err) < 0)
@@ -276,4 +290,9 @@ bool publish_busy(const struct publish *p)
 const struct publish_outcome *publish_last(const struct publish *p)
 {
 	return &p->last;
+}
+
+const struct publish_stats *publish_stats(const struct publish *p)
+{
+	return &p->stats;
 }

@@ -17,6 +17,7 @@
 #include <systemd/sd-event.h>
 
 #include "confd/target.h"
+#include "lib/metrics.h"
 #include "lib/names.h"
 
 struct publish;
@@ -28,6 +29,8 @@ enum publish_answer {
 	PUBLISH_REJECTED, /* for the reason in words */
 	PUBLISH_NOBODY    /* reload: there is nobody to be reloaded; the new file stays */
 };
+#define PUBLISH_ANSWERS (PUBLISH_NOBODY + 1)
+const char *publish_answer_name(enum publish_answer answer); /* "accepted", ... */
 typedef void publish_answer_fn(enum publish_answer answer, const char *words, void *answer_arg);
 
 /* Asynchronous. start() returns 0 and answers later, once, from the loop; or -errno with the
@@ -51,6 +54,7 @@ enum publish_result {
 	PUBLISH_REFUSED,      /* by the check */
 	PUBLISH_NOT_RELOADED, /* the reload was refused; the previous file is back */
 };
+#define PUBLISH_RESULTS (PUBLISH_NOT_RELOADED + 1)
 const char *publish_result_name(enum publish_result result); /* "none", "unchanged", ... */
 
 struct publish_outcome {
@@ -92,3 +96,11 @@ void publish_reload(struct publish *p);
 
 bool publish_busy(const struct publish *p); /* one is under way or due */
 const struct publish_outcome *publish_last(const struct publish *p);
+
+struct publish_stats {
+	uint64_t results[PUBLISH_RESULTS];
+	struct histogram duration; /* of all publications, from the rendering on */
+	uint64_t reloads[PUBLISH_ANSWERS];
+	struct histogram reload_duration;
+};
+const struct publish_stats *publish_stats(const struct publish *p);

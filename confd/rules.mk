@@ -17,6 +17,7 @@ SRCS += $(addprefix confd/, \
 	bird_configure.c \
 	bird_show.c \
 	bird_check.c \
+	bird_mask.c \
 	bird_check_words.c \
 	pace.c \
 	diff.c \
@@ -43,6 +44,7 @@ PURE_TESTS += $(addprefix confd/, \
 	bird_parse_test \
 	pace_test \
 	diff_test \
+	bird_mask_test \
 	key_tree_test \
 	resource_test \
 	)

@@ -95,7 +95,7 @@ struct assign_result {
 	size_t n_needs;
 	/* NEED_POOL */
 	struct range_pool make;
-	/* REFUSED: the code of docs/LOCAL-API.md (7, 11, 100, 102). */
+	/* REFUSED: the code of docs/API.md (7, 11, 100, 102). */
 	unsigned code;
 	struct err why;
 	/* With DONE: something to log at debug level, or "". */

@@ -5,7 +5,7 @@
  *   main plugin (roost, ptp, bridge, ...) -> stdin, CNI_* -> [roost-ipam] -> agent.sock
  *
  * Thin: it turns configuration and environment into one request of
- * docs/LOCAL-API.md and the reply into a result. It keeps no state; who owns an
+ * docs/API.md and the reply into a result. It keeps no state; who owns an
  * address is for the agent to know. DEL always succeeds: without an agent it leaves a
  * note in the spool.
  */

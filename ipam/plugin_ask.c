@@ -36,7 +36,7 @@ static void explain_silence(const struct cni_call *call, int r, unsigned deadlin
 	cni_details(e, "%s", why->text);
 }
 
-/* An answer that is an error, with a body as docs/LOCAL-API.md has it or without. */
+/* An answer that is an error, with a body as docs/API.md has it or without. */
 static int explain_refusal(const struct cni_call *call, unsigned status, struct json_object *reply,
 			   struct cni_error *e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bodies of the local API (docs/LOCAL-API.md) as structs.
+ * The bodies of the local API (docs/API.md) as structs.
  *
  * Pure. Unknown fields are ignored; a missing, mistyped or senseless one refuses
  * the body with a sentence that names it. Decoders return 0, -ENOMEM, or -EINVAL
@@ -93,7 +93,7 @@ struct attachment_key attach_request_key(const struct attach_request *r);
 struct attachment_key release_request_key(const struct release_request *r);
 /* Whether gc leaves it alone: another network, listed, a mark, or on its way out already. */
 bool gc_keeps(const struct gc_request *r, const struct attachment *a);
-/* 0, or the code of docs/LOCAL-API.md (103) and a sentence. */
+/* 0, or the code of docs/API.md (103) and a sentence. */
 /* 0, or 103 and a sentence: the attachment must hold these addresses and no others. */
 unsigned attach_verdict(const struct attach_request *r, const struct attachment *a,
 			struct err *err);

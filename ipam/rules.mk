@@ -15,6 +15,13 @@ SRCS += $(addprefix ipam/, \
 	ranges.c \
 	candidates.c \
 	leaks.c \
+	sighting.c \
+	audit.c \
+	audit_state.c \
+	audit_blocks.c \
+	audit_cuts.c \
+	audit_nodes.c \
+	audit_local.c \
 	allocator.c \
 	allocator_hold.c \
 	wants.c \
@@ -33,6 +40,7 @@ PURE_TESTS += $(addprefix ipam/, \
 	ranges_test \
 	candidates_test \
 	leaks_test \
+	audit_test \
 	allocator_test \
 	allocator_random_test \
 	wanted_test \

@@ -22,14 +22,26 @@ uint64_t clock_boottime_ns(void)
 	return read_ns(CLOCK_BOOTTIME);
 }
 
-const char *clock_utc_text(char *text)
+const char *clock_utc_of(int64_t seconds, char *text)
 {
-	time_t now = time(NULL);
+	time_t then = seconds;
 	struct tm tm;
 
-	gmtime_r(&now, &tm);
+	gmtime_r(&then, &tm);
 	strftime(text, TIME_TEXT, "%Y-%m-%dT%H:%M:%SZ", &tm);
 	return text;
+}
+
+const char *clock_utc_text(char *text)
+{
+	return clock_utc_of(time(NULL), text);
+}
+
+const char *clock_utc_of_boottime(uint64_t ns, char *text)
+{
+	int64_t age = (int64_t)(clock_boottime_ns() - ns);
+
+	return clock_utc_of(((int64_t)read_ns(CLOCK_REALTIME) - age) / 1000000000, text);
 }
 
 const char *clock_utc_exact(char *text)

@@ -14,7 +14,7 @@
 #include "lib/cni_version.h"
 #include "lib/err.h"
 
-/* 0 to 99 are the specification's, from 100 on ours; the agent's are in docs/LOCAL-API.md. */
+/* 0 to 99 are the specification's, from 100 on ours; the agent's are in docs/API.md. */
 enum cni_code {
 	CNI_CODE_VERSION = 1,           /* cniVersion not supported, or too old for the verb */
 	CNI_CODE_FIELD = 2,             /* a field's value is not supported */

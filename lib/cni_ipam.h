@@ -53,7 +53,7 @@ int cni_exclude_read(struct json_at at, struct prefixes *ret, struct cni_error *
 bool cni_ipam_is_static(const struct cni_ipam *ipam, const struct cni_want *want);
 
 /*
- * Bodies of docs/LOCAL-API.md; free() them. 0 or -ENOMEM, and for assign -EINVAL when the
+ * Bodies of docs/API.md; free() them. 0 or -ENOMEM, and for assign -EINVAL when the
  * configuration names both a pool and a range. A pool that the pod names does not count there:
  * it was meant for another of the pod's networks.
  */

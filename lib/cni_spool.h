@@ -4,7 +4,7 @@
  *
  *   plugin -> [cni_spool] -> <folder of the socket>/spool/<boottime>-<pid>.json -> agent
  *
- * The form is that of docs/LOCAL-API.md. A note frees only what was assigned before
+ * The form is that of docs/API.md. A note frees only what was assigned before
  * it was written, so one that nobody read for long does no harm.
  */
 #pragma once

@@ -52,6 +52,7 @@ struct etcd_call {
 	struct http_call *http;
 	struct curl_slist *headers;
 	sd_event_source *retry;
+	uint64_t sent; /* CLOCK_MONOTONIC, µs: this attempt */
 	int64_t floor; /* revision and era known when this attempt was sent */
 	unsigned era;
 	store_reply_fn *fn;
@@ -428,6 +429,17 @@ static int as_asked(const struct etcd_call *c, const struct etcd_reply *d, struc
 	return 0;
 }
 
+static void count(struct etcd_call *c, const struct http_reply *http)
+{
+	enum etcd_outcome o = http->err == -ETIMEDOUT ? ETCD_LATE
+			      : http->err             ? ETCD_UNREACHABLE
+			      : http->status == 200   ? ETCD_DONE
+						      : ETCD_REFUSED;
+
+	c->etcd->stats.outcomes[o]++;
+	histogram_add(&c->etcd->stats.duration, clock_monotonic_us() - c->sent);
+}
+
 static void on_http(const struct http_reply *http, void *arg)
 {
 	AUTO(json_put) struct json_object *json = NULL;
@@ -438,6 +450,7 @@ static void on_http(const struct http_reply *http, void *arg)
 
 	c->http = NULL;
 	curl_slist_free_all(TAKE(c->headers));
+	count(c, http);
 	if (http->err) {
 		transport_failed(c, http);
 		return;
@@ -531,6 +544,7 @@ static int attempt(struct etcd_call *c)
 	snprintf(url, sizeof(url), "%s%s", e->endpoints[c->endpoint].url, c->verb->path);
 	c->floor = e->revision;
 	c->era = e->era;
+	c->sent = clock_monotonic_us();
 	e->stats.requests++;
 	q = (struct http_request){
 		.url = url,

@@ -51,6 +51,7 @@ static void stream_failed(struct etcd *e, const char *text)
 		s->failures = 0;
 	s->confirmed = 0;
 	s->failures++;
+	e->stats.reconnects++;
 	s->wanted = true;
 	etcd_tell_trouble(e, line);
 	/* Each endpoint is tried at once; then a full round has failed. */

@@ -8,6 +8,8 @@
 #include <sys/epoll.h>
 #include <sys/queue.h>
 
+#include "lib/http_verify.h"
+
 /* Idle easy handles kept for the next request; making one costs more than a request's own work. */
 #define KEEP_HANDLES 16
 /* libcurl would go on with a CA file that it read up to a day ago; they are rotated. */
@@ -46,6 +48,7 @@ struct http {
 	char *cacert, *cert, *key;
 	char *cacert_pem, *cert_pem, *key_pem;
 	bool insecure;
+	struct http_verify verify;
 };
 
 /* --- readiness: libcurl's callbacks only note what happened --------------------------------- */
@@ -223,6 +226,8 @@ static void finish(struct http_call *c)
 			 c->max_reply);
 	if (c->code == CURLE_ABORTED_BY_CALLBACK)
 		reply.text = "the connection broke before the reply";
+	else if (c->code == CURLE_PEER_FAILED_VERIFICATION && c->http->verify.refused.text[0])
+		reply.text = c->http->verify.refused.text;
 	else if (reply.err)
 		reply.text = c->text[0] ? c->text : curl_easy_strerror(c->code);
 
@@ -391,6 +396,7 @@ static int copy_tls(struct http *h, const struct http_tls *tls)
 	r = r ?: copy_text(tls->cert_pem, &h->cert_pem);
 	r = r ?: copy_text(tls->key_pem, &h->key_pem);
 	h->insecure = tls->insecure;
+	h->verify.see = tls->cacert_setting;
 	return r;
 }
 
@@ -498,6 +504,7 @@ static CURL *new_handle(struct http *h)
 	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before_sending);
 	set_tls(h, easy);
+	http_verify_install(easy, &h->verify);
 	return easy;
 }
 
@@ -574,6 +581,11 @@ int http_post(struct http *h, const struct http_request *q, struct http_call **r
 int http_get(struct http *h, const struct http_request *q, struct http_call **ret)
 {
 	return start(h, q, false, ret);
+}
+
+const struct certificate *http_server(const struct http *h)
+{
+	return h->verify.server.not_after ? &h->verify.server : NULL;
 }
 
 void http_cancel(struct http_call *c)

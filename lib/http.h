@@ -16,6 +16,7 @@
 #include <systemd/sd-event.h>
 
 #include "lib/auto.h"
+#include "lib/certificate.h"
 
 struct http;
 struct http_call;
@@ -28,6 +29,8 @@ struct http_tls {
 	const char *cacert, *cert, *key;
 	const char *cacert_pem, *cert_pem, *key_pem;
 	bool insecure; /* believe any server */
+	/* For messages, a literal: the setting that cacert comes from; NULL: none is named. */
+	const char *cacert_setting;
 };
 
 struct http_reply {
@@ -77,6 +80,9 @@ int http_new(sd_event *event, const struct http_tls *tls, struct http **ret);
 /* Requests under way are dropped without a callback. */
 void http_free(struct http *h);
 AUTO_DEFINE(struct http *, http_free)
+
+/* Of the server that was spoken to last by TLS; NULL: none yet. */
+const struct certificate *http_server(const struct http *h);
 
 int http_post(struct http *h, const struct http_request *request, struct http_call **ret);
 /* Body and once do not count: a GET may be sent again. */

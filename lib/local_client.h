@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One request to the agent on its unix socket: the plugins' side of docs/LOCAL-API.md.
+ * One request to the agent on its unix socket: the plugins' side of docs/API.md.
  *
  *   plugin -> [local_call] -> agent.sock -> serve
  *

@@ -187,6 +187,7 @@ struct node_spec {
 	struct address route_reflector_cluster_id; /* IPv4, or family 0: no reflector */
 	const char *kubernetes_uid;
 	struct prefixes pod_cidrs;
+	bool drain; /* no new addresses; what runs stays */
 };
 RECORD(node_spec)
 
@@ -306,6 +307,13 @@ struct filter {
 	struct filter_rules rules;
 };
 RECORD(filter)
+
+/*
+ * The filter that the peer names for one direction among these; NULL: it names none. -ENOENT and a
+ * sentence when it is not there: its sessions are left out then.
+ */
+int peer_filter(const struct peer *peer, bool import, const struct filter *const *filters, size_t n,
+		const struct filter **ret, struct err *err);
 
 /* Which lengths a match with a cidr means: with neither ge nor le exactly the cidr's. */
 void filter_lengths(const struct filter_match *match, uint32_t *ret_ge, uint32_t *ret_le);

@@ -17,7 +17,7 @@ static const struct record_part block_parts[] = {
 	RECORD_PART(block, block, prefix, block),
 };
 
-static const struct record block_record = {
+const struct record block_record = {
 	.kind = KEY_BLOCK,
 	.size = sizeof(struct block),
 	.parts = block_parts,
@@ -41,7 +41,7 @@ static const struct record_part host_block_parts[] = {
 	RECORD_PART(host_block, block, prefix, block),
 };
 
-static const struct record host_block_record = {
+const struct record host_block_record = {
 	.kind = KEY_HOST_BLOCK,
 	.size = sizeof(struct host_block),
 	.parts = host_block_parts,
@@ -73,7 +73,7 @@ static const struct record_part address_parts[] = {
 	RECORD_PART(address_record, address, address, address),
 };
 
-static const struct record address_record_type = {
+const struct record address_record_type = {
 	.kind = KEY_ADDRESS,
 	.size = sizeof(struct address_record),
 	.parts = address_parts,

@@ -127,7 +127,7 @@ static int check(const void *record, struct err *err)
 	return 0;
 }
 
-static const struct record config_record = {
+const struct record config_record = {
 	.kind = KEY_CONFIG,
 	.size = sizeof(struct cluster_config),
 	.fields = fields,

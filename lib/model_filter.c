@@ -2,6 +2,7 @@
 #include "lib/model.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "lib/record.h"
 
@@ -84,7 +85,7 @@ static int check(const void *record, struct err *err)
 
 static const struct record_part parts[] = { RECORD_PART(filter, name, text, name) };
 
-static const struct record filter_record = {
+const struct record filter_record = {
 	.kind = KEY_FILTER,
 	.size = sizeof(struct filter),
 	.parts = parts,
@@ -95,3 +96,22 @@ static const struct record filter_record = {
 };
 
 RECORD_DEFINE(filter, filter_record)
+
+/* --- by name -------------------------------------------------------------------------------- */
+
+int peer_filter(const struct peer *peer, bool import, const struct filter *const *filters, size_t n,
+		const struct filter **ret, struct err *err)
+{
+	const char *name = import ? peer->import_filter : peer->export_filter;
+
+	*ret = NULL;
+	if (!name || !*name)
+		return 0;
+	for (size_t i = 0; i < n && !*ret; i++)
+		if (strcmp(filters[i]->name, name) == 0)
+			*ret = filters[i];
+	if (*ret)
+		return 0;
+	return err_set(err, -ENOENT, "field \"%s\": there is no valid filter/%s",
+		       import ? "importFilter" : "exportFilter", name);
+}

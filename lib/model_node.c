@@ -53,7 +53,7 @@ static int node_check(const void *record, struct err *err)
 
 static const struct record_part node_parts[] = { RECORD_PART(node, name, text, node) };
 
-static const struct record node_record = {
+const struct record node_record = {
 	.kind = KEY_NODE,
 	.size = sizeof(struct node),
 	.parts = node_parts,
@@ -76,11 +76,12 @@ static const struct field spec_fields[] = {
 	  .family = AF_INET },
 	{ FIELD(node_spec, kubernetes_uid, "kubernetesUid", text), .check = id_check },
 	{ LIST(node_spec, pod_cidrs, "podCIDRs", &pod_cidr) },
+	{ FIELD(node_spec, drain, "drain", flag) },
 };
 
 static const struct record_part spec_parts[] = { RECORD_PART(node_spec, node, text, node) };
 
-static const struct record spec_record = {
+const struct record spec_record = {
 	.kind = KEY_SPEC,
 	.size = sizeof(struct node_spec),
 	.parts = spec_parts,
@@ -101,7 +102,7 @@ static const struct field removed_fields[] = {
 
 static const struct record_part removed_parts[] = { RECORD_PART(node_removed, node, text, node) };
 
-static const struct record removed_record = {
+const struct record removed_record = {
 	.kind = KEY_REMOVED,
 	.size = sizeof(struct node_removed),
 	.parts = removed_parts,

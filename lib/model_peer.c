@@ -121,7 +121,7 @@ static int check(const void *record, struct err *err)
 
 static const struct record_part parts[] = { RECORD_PART(peer, name, text, name) };
 
-static const struct record peer_record = {
+const struct record peer_record = {
 	.kind = KEY_PEER,
 	.size = sizeof(struct peer),
 	.parts = parts,

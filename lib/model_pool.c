@@ -174,7 +174,7 @@ static int pool_check(const void *record, struct err *err)
 
 static const struct record_part pool_parts[] = { RECORD_PART(pool, name, text, pool) };
 
-static const struct record pool_record = {
+const struct record pool_record = {
 	.kind = KEY_POOL,
 	.size = sizeof(struct pool),
 	.parts = pool_parts,
@@ -208,7 +208,7 @@ static const struct record_part extent_parts[] = {
 	RECORD_PART(extent, pool, text, pool),
 };
 
-static const struct record extent_record = {
+const struct record extent_record = {
 	.kind = KEY_EXTENT,
 	.size = sizeof(struct extent),
 	.parts = extent_parts,

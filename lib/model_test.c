@@ -147,8 +147,10 @@ static void every_field_of_node_spec_and_removed_is_read_and_written(void **unus
 	ECHOES(node_spec, "spec/n1",
 	       "{\"labels\":{\"disk\":\"ssd\",\"kubernetes.io/os\":\"linux\",\"x\":\"\"},"
 	       "\"asn\":64513,\"routeReflectorClusterId\":\"224.0.0.1\","
-	       "\"kubernetesUid\":\"6f1d-2\",\"podCIDRs\":[\"10.2.0.0/24\",\"fd00:2::/64\"]}");
+	       "\"kubernetesUid\":\"6f1d-2\",\"podCIDRs\":[\"10.2.0.0/24\",\"fd00:2::/"
+	       "64\"],\"drain\":true}");
 	ECHOES(node_spec, "spec/n1", "{}");
+	ROUND_TRIP(node_spec, "spec/n1", "{\"drain\":false}", "{}");
 	ROUND_TRIP(node_spec, "spec/n1", "{\"labels\":{\"a\":null,\"b\":\"1\"}}",
 		   "{\"labels\":{\"b\":\"1\"}}");
 	ECHOES(node_removed, "removed/n1",
@@ -231,6 +233,7 @@ static void spec_out_of_its_rules_is_refused(void **unused)
 	SPEC("{\"labels\":{\"a\":\"b c\"}}",
 	     "field \"labels.a\": \"b c\" is not up to 63 of A-Z, a-z, 0-9, '.', '_', '-'");
 	SPEC("{\"labels\":{\"a\":1}}", "field \"labels.a\": 1 is an integer, not a string");
+	SPEC("{\"drain\":1}", "field \"drain\": 1 is an integer, not true or false");
 	SPEC("{\"podCIDRs\":[\"10.2.0.1/24\"]}",
 	     "field \"podCIDRs[0]\": \"10.2.0.1/24\" has host bits set: write 10.2.0.0/24");
 	SPEC("{\"podCIDRs\":[null]}", "field \"podCIDRs[0]\": null is not allowed here");

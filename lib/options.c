@@ -46,7 +46,7 @@ const struct option_def *option_find(const struct option_table *table, const cha
 		const char *have = by_field ? option_field(def, text) : def->name;
 
 		if (strlen(have) == len && memcmp(have, name, len) == 0 &&
-		    !(by_field && def->not_in_file))
+		    !(by_field && (def->not_in_file || def->only_flag)))
 			return def;
 	}
 	return NULL;
@@ -131,6 +131,8 @@ void options_done(const struct option_table *table, void *record)
 	for (size_t i = 0; i < table->n; i++)
 		if (table->defs[i].kind == OPTION_TEXT || table->defs[i].kind == OPTION_PATH)
 			free(*(char **)((char *)record + table->defs[i].at));
+	if (table->takes_words)
+		free(((struct option_words *)record)->v);
 	memset(record, 0, table->size);
 }
 
@@ -171,7 +173,7 @@ static int from_environment(const struct option_table *table, char *const *env, 
 		const char *value = variable_value(env, option_variable(def, name));
 		int r;
 
-		if (!value || !*value)
+		if (!value || !*value || def->only_flag)
 			continue;
 		r = option_set(def, value, record, err);
 		if (r < 0)
@@ -185,7 +187,7 @@ static int unknown_flag(const struct option_table *table, const char *arg, struc
 	char shown[SHOW_TEXT], near[OPTION_NAME];
 
 	text_show(arg, shown);
-	if (strncmp(arg, "--", 2) != 0)
+	if (strncmp(arg, "--", 2) != 0 && !table->takes_words)
 		return err_set(err, -EINVAL,
 			       "\"%s\" is not understood: %s takes only flags, see --help", shown,
 			       table->program);
@@ -195,62 +197,107 @@ static int unknown_flag(const struct option_table *table, const char *arg, struc
 	return err_set(err, -EINVAL, "unknown flag \"%s\", see --help", shown);
 }
 
-/* "--name=value" or "--name value"; *i goes to the last word used. */
+/* The option that a word names, and the value within that word, if there is one. */
+static const struct option_def *flag_of(const struct option_table *table, const char *arg,
+					const char **ret_value)
+{
+	size_t len = strcspn(arg, "=");
+
+	*ret_value = NULL;
+	if (strncmp(arg, "--", 2) == 0) {
+		*ret_value = arg[len] ? arg + len + 1 : NULL;
+		return option_find(table, arg + 2, len - 2, false);
+	}
+	for (size_t i = 0; arg[0] == '-' && arg[1] && i < table->n; i++)
+		if (table->defs[i].letter == arg[1]) {
+			*ret_value = arg[2] ? arg + 2 : NULL;
+			return &table->defs[i];
+		}
+	return NULL;
+}
+
+/* "--name=value", "--name value", "-n value", "-nvalue"; *i goes to the last word used. */
 static int one_flag(const struct option_table *table, const struct option_sources *from, int *i,
 		    void *record, struct err *err)
 {
-	const char *arg = from->argv[*i], *name = arg + 2, *value;
-	const struct option_def *def = NULL;
-	size_t len = 0;
+	const char *arg = from->argv[*i], *value;
+	const struct option_def *def = flag_of(table, arg, &value);
 	int r;
 
-	if (strncmp(arg, "--", 2) == 0) {
-		len = strcspn(name, "=");
-		def = option_find(table, name, len, false);
-	}
 	if (!def)
 		return unknown_flag(table, arg, err);
-	if (name[len] == '=')
-		value = name + len + 1;
-	else if (def->kind == OPTION_FLAG)
+	if (!value && def->kind == OPTION_FLAG)
 		value = "yes";
-	else if (*i + 1 < from->argc)
+	else if (!value && *i + 1 < from->argc)
 		value = from->argv[++*i];
-	else
+	if (!value)
 		return err_set(err, -EINVAL, "--%s wants a value: --%s %s", def->name, def->name,
 			       def->argument);
 	r = option_set(def, value, record, err);
 	return r < 0 ? err_wrap(err, r, "--%s", def->name) : 0;
 }
 
+/* A lone "-" is a word: it stands for standard input. */
+static bool is_word(const struct option_table *table, const char *arg)
+{
+	return table->takes_words && (arg[0] != '-' || !arg[1]);
+}
+
 static int from_flags(const struct option_table *table, const struct option_sources *from,
 		      void *record, struct err *err)
 {
-	for (int i = 1; i < from->argc; i++) {
-		int r = one_flag(table, from, &i, record, err);
+	struct option_words *words = record;
+	bool flags = true;
 
+	for (int i = 1; i < from->argc; i++) {
+		int r = 0;
+
+		if (!flags || is_word(table, from->argv[i]))
+			words->v[words->n++] = from->argv[i];
+		else if (table->takes_words && strcmp(from->argv[i], "--") == 0)
+			flags = false;
+		else
+			r = one_flag(table, from, &i, record, err);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-/* A question is answered even when other words are wrong. A value is no question. */
-static enum options_verb asked(const struct option_table *table, const struct option_sources *from)
+static int make_words(const struct option_table *table, const struct option_sources *from,
+		      void *record, struct err *err)
 {
-	for (int i = 1; i < from->argc; i++) {
-		const char *arg = from->argv[i];
+	struct option_words *words = record;
+
+	if (!table->takes_words)
+		return 0;
+	words->v = calloc((size_t)from->argc + 1, sizeof(*words->v));
+	return words->v ? 0 : err_set(err, -ENOMEM, "out of memory");
+}
+
+/* A question is answered even when other words are wrong. A value is no question. */
+static enum options_verb asked(const struct option_table *table, const struct option_sources *from,
+			       struct option_words *words)
+{
+	enum options_verb verb = OPTIONS_RUN;
+
+	for (int i = 1; i < from->argc && verb == OPTIONS_RUN; i++) {
+		const char *arg = from->argv[i], *value = NULL;
 		const struct option_def *def = NULL;
 
+		if (table->takes_words && strcmp(arg, "--") == 0)
+			break;
 		if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)
-			return OPTIONS_HELP;
-		if (strcmp(arg, "--version") == 0)
-			return OPTIONS_VERSION;
-		if (strncmp(arg, "--", 2) == 0)
-			def = option_find(table, arg + 2, strlen(arg + 2), false);
-		i += def && def->kind != OPTION_FLAG;
+			verb = OPTIONS_HELP;
+		else if (strcmp(arg, "--version") == 0)
+			verb = OPTIONS_VERSION;
+		else if (is_word(table, arg))
+			words->v[words->n++] = arg;
+		else
+			def = flag_of(table, arg, &value);
+		i += def && !value && def->kind != OPTION_FLAG;
 	}
-	return OPTIONS_RUN;
+	return verb;
 }
 
 int options_parse(const struct option_table *table, const struct option_sources *from, void *record,
@@ -259,10 +306,15 @@ int options_parse(const struct option_table *table, const struct option_sources 
 	int r = 0;
 
 	memset(record, 0, table->size);
-	*ret = asked(table, from);
+	r = make_words(table, from, record, err);
+	if (r < 0)
+		return r;
+	*ret = asked(table, from, record);
 	if (*ret != OPTIONS_RUN)
 		return 0;
 
+	if (table->takes_words)
+		((struct option_words *)record)->n = 0;
 	r = from_defaults(table, record, err);
 	if (r == 0 && from->file) {
 		r = options_from_file(table, from->file, from->file_len, record, err);

@@ -14,6 +14,9 @@
  * Kubernetes sets ROOST_PORT for a service called roost. An empty variable
  * counts as unset.
  *
+ * A tool that has verbs takes words too, before, between and behind its flags; "--"
+ * ends the flags. A single letter may stand for a flag: -o json, -ojson.
+ *
  * options_parse() and what it needs are pure; options_load() is the thin part
  * that reads the file.
  */
@@ -45,7 +48,9 @@ struct option_def {
 	name_check_fn *check;        /* text: never called for "", which is "not given" */
 	const char *const *choices;  /* NULL-ended */
 	uint32_t min, max;
+	char letter;      /* -o for --output; 0: none */
 	bool not_in_file; /* flag and environment only: --config itself */
+	bool only_flag;   /* neither in the file nor in the environment: --yes */
 	bool live;        /* SIGHUP takes a new value; the others need a restart */
 	bool for_tests;   /* listed apart in --help */
 };
@@ -65,6 +70,12 @@ typedef unsigned option_c_CHOICE;
 typedef enum log_level option_c_LEVEL;
 typedef uint32_t option_c_FLAG;
 
+/* The words that are no flags, in the argv that was given. */
+struct option_words {
+	const char **v;
+	size_t n;
+};
+
 /* A program: what --help says of it, and its table. */
 struct option_table {
 	const char *program;     /* "roostd" */
@@ -73,6 +84,11 @@ struct option_table {
 	const struct option_def *defs;
 	size_t n;
 	size_t size; /* of the struct */
+	/* The struct begins with a struct option_words. --help then has them too, but nothing else. */
+	bool takes_words;
+	/* The file is another program's: fields that are not ours are its own, and when it may not
+	 * be read it counts as missing. */
+	bool borrowed_file;
 };
 
 enum options_verb { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION };
@@ -108,6 +124,8 @@ const struct option_def *options_differ(const struct option_table *table, const 
 /* Texts for people; free() them. NULL when out of memory. */
 char *options_help(const struct option_table *table);
 char *options_version(const struct option_table *table);
+/* One option as options_help() shows it. */
+void option_print(FILE *out, const struct option_def *def);
 
 /* The names that follow from a flag's. OPTION_NAME bytes each; they return text. */
 #define OPTION_NAME 64
@@ -122,24 +140,30 @@ name_check_fn key_prefix_check;
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 extern const char *const log_format_choices[];
 
-/* The program's struct has members of these names. */
+/* How to reach etcd, and where in it we live. store_open() makes the store of it. */
+struct etcd_settings {
+	const char *endpoints, *cacert, *cert, *key, *user, *password_file;
+	const char *prefix;
+};
+
+/* The program's struct has a "struct etcd_settings etcd". */
 #define OPTIONS_ETCD(record)                                                                       \
-	{ OPTION(record, etcd, "etcd", TEXT), .initial = "http://127.0.0.1:2379",                  \
+	{ OPTION(record, etcd.endpoints, "etcd", TEXT), .initial = "http://127.0.0.1:2379",        \
 	  .argument = "URL[,URL]",                                                                 \
 	  .help = "etcd's members: http://HOST:PORT, https://HOST:PORT or unix:///PATH" },         \
-		{ OPTION(record, etcd_cacert, "etcd-cacert", PATH), .argument = "FILE",            \
+		{ OPTION(record, etcd.cacert, "etcd-cacert", PATH), .argument = "FILE",            \
 		  .help = "PEM file with the authorities that sign etcd's certificate" },          \
-		{ OPTION(record, etcd_cert, "etcd-cert", PATH), .argument = "FILE",                \
+		{ OPTION(record, etcd.cert, "etcd-cert", PATH), .argument = "FILE",                \
 		  .help = "PEM file with our certificate; together with --etcd-key" },             \
-		{ OPTION(record, etcd_key, "etcd-key", PATH), .argument = "FILE",                  \
+		{ OPTION(record, etcd.key, "etcd-key", PATH), .argument = "FILE",                  \
 		  .help = "PEM file with its private key" },                                       \
-		{ OPTION(record, etcd_user, "etcd-user", TEXT), .argument = "NAME",                \
+		{ OPTION(record, etcd.user, "etcd-user", TEXT), .argument = "NAME",                \
 		  .check = word_check,                                                             \
 		  .help = "etcd's user; together with --etcd-password-file" },                     \
-		{ OPTION(record, etcd_password_file, "etcd-password-file", PATH),                  \
+		{ OPTION(record, etcd.password_file, "etcd-password-file", PATH),                  \
 		  .argument = "FILE", .help = "its password, in a file that others cannot read" }, \
 	{                                                                                          \
-		OPTION(record, prefix, "prefix", TEXT),                                            \
+		OPTION(record, etcd.prefix, "prefix", TEXT),                                       \
 			.initial = "/roost/v1/", .argument = "PREFIX", .check = key_prefix_check,  \
 			.help = "what all keys begin with"                                         \
 	}
@@ -152,5 +176,4 @@ extern const char *const log_format_choices[];
 			.help = "text or json; without it the journal is used where there is one"  \
 	}
 /* -EINVAL when one of a pair is given without the other. */
-int options_check_etcd(const char *cert, const char *key, const char *user,
-		       const char *password_file, struct err *err);
+int options_check_etcd(const struct etcd_settings *s, struct err *err);

@@ -58,6 +58,8 @@ static int read_fields(const struct option_table *table, struct json_object *obj
 		int r;
 
 		(void)value;
+		if (!def && table->borrowed_file)
+			continue;
 		if (!def)
 			return unknown_field(table, name, err);
 		r = one_field(def, json_member(&root, name), record, err);

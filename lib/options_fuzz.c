@@ -7,8 +7,7 @@
 #include "lib/options.h"
 
 struct told {
-	const char *etcd, *etcd_cacert, *etcd_cert, *etcd_key, *etcd_user, *etcd_password_file;
-	const char *prefix;
+	struct etcd_settings etcd;
 	enum log_level log_level;
 	unsigned log_format;
 	uint32_t workers;
@@ -41,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (r < 0 && !err.text[0])
 		abort();
-	if (r == 0 && (!t.etcd || t.workers < 1 || t.workers > 64))
+	if (r == 0 && (!t.etcd.endpoints || t.workers < 1 || t.workers > 64))
 		abort();
 	options_done(&table, &t);
 	return 0;

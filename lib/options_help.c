@@ -3,82 +3,45 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/nearest.h"
 #include "lib/options_parts.h"
 
 /* --- the nearest name ----------------------------------------------------------------------- */
 
-#define NEAR_MAX 24 /* longer names are not compared */
-
-static unsigned least(unsigned a, unsigned b, unsigned c)
-{
-	unsigned ab = a < b ? a : b;
-
-	return ab < c ? ab : c;
-}
-
-/* How many letters to add, drop or change; the usual table, one row at a time. */
-static unsigned distance(const char *a, const char *b)
-{
-	unsigned row[NEAR_MAX + 1];
-	size_t nb = strlen(b);
-
-	for (unsigned j = 0; j <= nb; j++)
-		row[j] = j;
-	for (unsigned i = 1; a[i - 1]; i++) {
-		unsigned corner = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= nb; j++) {
-			unsigned change = corner + (a[i - 1] != b[j - 1]);
-
-			corner = row[j];
-			row[j] = least(row[j] + 1, row[j - 1] + 1, change);
-		}
-	}
-	return row[nb];
-}
-
 const char *option_nearest(const struct option_table *table, const char *name, bool by_field,
 			   char *text)
 {
-	size_t len = strcspn(name, "=");
-	char typed[NEAR_MAX + 1], have[OPTION_NAME];
-	unsigned best = len < 6 ? 3 : 4; /* further away it is a guess, no help */
+	struct nearest near = nearest_to(name, strcspn(name, "="));
 
-	if (len > NEAR_MAX)
-		return NULL;
-	memcpy(typed, name, len);
-	typed[len] = '\0';
-	text[0] = '\0';
 	for (size_t i = 0; i < table->n; i++) {
 		const struct option_def *def = &table->defs[i];
-		const char *name_of;
-		unsigned d;
+		char have[OPTION_NAME];
 
-		if (by_field && def->not_in_file)
-			continue;
-		name_of = by_field ? option_field(def, have) : def->name;
-		if (strlen(name_of) > NEAR_MAX)
-			continue;
-		d = distance(typed, name_of);
-		if (d < best) {
-			best = d;
-			memcpy(text, name_of, strlen(name_of) + 1);
-		}
+		if (!(by_field && (def->not_in_file || def->only_flag)))
+			nearest_try(&near, by_field ? option_field(def, have) : def->name);
 	}
-	return text[0] ? text : NULL;
+	if (!near.name[0])
+		return NULL;
+	memcpy(text, near.name, sizeof(near.name));
+	return text;
 }
 
 /* --- help ----------------------------------------------------------------------------------- */
 
-static void print_option(FILE *out, const struct option_def *def)
+void option_print(FILE *out, const struct option_def *def)
 {
-	char variable[OPTION_NAME], field[OPTION_NAME];
+	char variable[OPTION_NAME], field[OPTION_NAME], letter[] = "-?, ";
 
-	fprintf(out, "  --%s%s%s\n      %s", def->name, def->kind == OPTION_FLAG ? "" : " ",
-		def->kind == OPTION_FLAG ? "" : def->argument, def->help);
+	letter[1] = def->letter;
+	fprintf(out, "  %s--%s%s%s\n      %s", def->letter ? letter : "", def->name,
+		def->kind == OPTION_FLAG ? "" : " ", def->kind == OPTION_FLAG ? "" : def->argument,
+		def->help);
 	if (def->initial && *def->initial)
 		fprintf(out, " (default %s)", def->initial);
+	if (def->only_flag) {
+		fputc('\n', out);
+		return;
+	}
 	fprintf(out, "\n      %s%s", option_variable(def, variable),
 		def->kind == OPTION_FLAG ? "=yes" : "");
 	if (!def->not_in_file)
@@ -90,7 +53,7 @@ static void print_all(FILE *out, const struct option_table *table, bool for_test
 {
 	for (size_t i = 0; i < table->n; i++)
 		if (table->defs[i].for_tests == for_tests)
-			print_option(out, &table->defs[i]);
+			option_print(out, &table->defs[i]);
 }
 
 static bool has_test_options(const struct option_table *table)
@@ -160,16 +123,15 @@ int key_prefix_check(const char *text, struct err *err)
 		       text_show(text, shown));
 }
 
-int options_check_etcd(const char *cert, const char *key, const char *user,
-		       const char *password_file, struct err *err)
+int options_check_etcd(const struct etcd_settings *s, struct err *err)
 {
-	if (!*cert != !*key)
+	if (!*s->cert != !*s->key)
 		return err_set(err, -EINVAL,
 			       "--etcd-cert and --etcd-key go together: %s is missing",
-			       *cert ? "--etcd-key" : "--etcd-cert");
-	if (!*user != !*password_file)
+			       *s->cert ? "--etcd-key" : "--etcd-cert");
+	if (!*s->user != !*s->password_file)
 		return err_set(err, -EINVAL,
 			       "--etcd-user and --etcd-password-file go together: %s is missing",
-			       *user ? "--etcd-password-file" : "--etcd-user");
+			       *s->user ? "--etcd-password-file" : "--etcd-user");
 	return 0;
 }

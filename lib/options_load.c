@@ -67,7 +67,7 @@ int options_load(const struct option_table *table, int argc, char *const *argv, 
 	from.file_name = path;
 	r = read_file(path, &text, &from.file_len, err);
 	/* Nobody asked for the usual one. */
-	if (r < 0 && (named || r != -ENOENT))
+	if (r < 0 && (named || (r != -ENOENT && !(table->borrowed_file && r == -EACCES))))
 		return r;
 	from.file = text;
 	return options_parse(table, &from, record, ret, err);

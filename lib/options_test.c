@@ -12,8 +12,7 @@
 #include "lib/options.h"
 
 struct told {
-	const char *etcd, *etcd_cacert, *etcd_cert, *etcd_key, *etcd_user, *etcd_password_file;
-	const char *prefix;
+	struct etcd_settings etcd;
 	const char *config;
 	enum log_level log_level;
 	unsigned log_format;
@@ -82,9 +81,9 @@ static void nothing_given_means_the_defaults(void **unused)
 {
 	(void)unused;
 	PARSE(t, NO_FLAGS);
-	assert_string_equal(t.etcd, "http://127.0.0.1:2379");
-	assert_string_equal(t.prefix, "/roost/v1/");
-	assert_string_equal(t.etcd_cacert, "");
+	assert_string_equal(t.etcd.endpoints, "http://127.0.0.1:2379");
+	assert_string_equal(t.etcd.prefix, "/roost/v1/");
+	assert_string_equal(t.etcd.cacert, "");
 	assert_int_equal(t.log_level, LOG_LEVEL_INFO);
 	assert_int_equal(t.log_format, LOG_FORMAT_TEXT);
 	assert_int_equal(t.workers, 4);
@@ -97,8 +96,8 @@ static void a_flag_goes_before_the_environment_and_that_before_the_file(void **u
 
 	PARSE(t, FLAGS("--etcd", "http://flag:1"),
 	      ENV("ROOST_ETCD=http://env:1", "ROOST_ETCD_USER=env", "HOME=/x"), FILE_TEXT(file));
-	assert_string_equal(t.etcd, "http://flag:1");
-	assert_string_equal(t.etcd_user, "env");
+	assert_string_equal(t.etcd.endpoints, "http://flag:1");
+	assert_string_equal(t.etcd.user, "env");
 	assert_int_equal(t.workers, 7);
 }
 
@@ -108,7 +107,7 @@ static void a_flag_takes_its_value_from_the_next_word_or_behind_an_equals_sign(v
 	PARSE(t, FLAGS("--workers=9", "--log-level", "debug", "--etcd-cacert=/a=b"));
 	assert_int_equal(t.workers, 9);
 	assert_int_equal(t.log_level, LOG_LEVEL_DEBUG);
-	assert_string_equal(t.etcd_cacert, "/a=b");
+	assert_string_equal(t.etcd.cacert, "/a=b");
 }
 
 static void a_flag_that_takes_no_value_leaves_the_next_word_alone(void **unused)
@@ -140,7 +139,7 @@ static void an_empty_variable_counts_as_unset(void **unused)
 	(void)unused;
 	PARSE(t, NO_FLAGS, ENV("ROOST_WORKERS=", "ROOST_ETCD="));
 	assert_int_equal(t.workers, 4);
-	assert_string_equal(t.etcd, "http://127.0.0.1:2379");
+	assert_string_equal(t.etcd.endpoints, "http://127.0.0.1:2379");
 }
 
 static void variables_that_are_not_ours_are_ignored(void **unused)
@@ -150,7 +149,7 @@ static void variables_that_are_not_ours_are_ignored(void **unused)
 	      ENV("ROOST_PORT=tcp://10.0.0.1:80", "ROOST_ETCD_PORT=tcp://10.0.0.2:2379",
 		  "XROOST_WORKERS=5"));
 	assert_int_equal(t.workers, 4);
-	assert_string_equal(t.etcd, "http://127.0.0.1:2379");
+	assert_string_equal(t.etcd.endpoints, "http://127.0.0.1:2379");
 }
 
 static void the_file_may_have_comments_of_both_kinds(void **unused)
@@ -161,14 +160,14 @@ static void the_file_may_have_comments_of_both_kinds(void **unused)
 
 	PARSE(t, NO_FLAGS, FILE_TEXT(file));
 	assert_int_equal(t.workers, 8);
-	assert_string_equal(t.etcd, "http://a//b/*c*/");
+	assert_string_equal(t.etcd.endpoints, "http://a//b/*c*/");
 }
 
 static void a_quote_inside_a_string_does_not_end_it(void **unused)
 {
 	(void)unused;
 	PARSE(t, NO_FLAGS, FILE_TEXT("{\"etcdUser\":\"a\\\"//b\"}"));
-	assert_string_equal(t.etcd_user, "a\"//b");
+	assert_string_equal(t.etcd.user, "a\"//b");
 }
 
 static void a_null_in_the_file_counts_as_absent(void **unused)
@@ -176,7 +175,7 @@ static void a_null_in_the_file_counts_as_absent(void **unused)
 	(void)unused;
 	PARSE(t, NO_FLAGS, FILE_TEXT("{\"workers\":null,\"etcd\":null}"));
 	assert_int_equal(t.workers, 4);
-	assert_string_equal(t.etcd, "http://127.0.0.1:2379");
+	assert_string_equal(t.etcd.endpoints, "http://127.0.0.1:2379");
 }
 
 static void an_unknown_flag_is_refused_with_the_nearest_one(void **unused)
@@ -274,7 +273,7 @@ static void a_value_that_looks_like_a_question_is_a_value(void **unused)
 {
 	(void)unused;
 	PARSE(t, FLAGS("--etcd-user", "--help"));
-	assert_string_equal(t.etcd_user, "--help");
+	assert_string_equal(t.etcd.user, "--help");
 }
 
 static void the_help_names_each_flag_with_variable_field_and_default(void **unused)
@@ -312,17 +311,20 @@ static void two_readings_differ_where_they_differ(void **unused)
 	assert_null(options_differ(&table, &a, &b, d));
 }
 
+#define ETCD(c, k, u, p)                                                                           \
+	(&(struct etcd_settings){ .cert = (c), .key = (k), .user = (u), .password_file = (p) })
+
 static void halves_of_a_pair_are_refused(void **unused)
 {
 	(void)unused;
 	struct err err;
 
-	assert_int_equal(options_check_etcd("", "", "", "", &err), 0);
-	assert_int_equal(options_check_etcd("/c", "/k", "u", "/p", &err), 0);
-	assert_int_equal(options_check_etcd("/c", "", "", "", &err), -EINVAL);
+	assert_int_equal(options_check_etcd(ETCD("", "", "", ""), &err), 0);
+	assert_int_equal(options_check_etcd(ETCD("/c", "/k", "u", "/p"), &err), 0);
+	assert_int_equal(options_check_etcd(ETCD("/c", "", "", ""), &err), -EINVAL);
 	assert_string_equal(err.text,
 			    "--etcd-cert and --etcd-key go together: --etcd-key is missing");
-	assert_int_equal(options_check_etcd("", "", "", "/p", &err), -EINVAL);
+	assert_int_equal(options_check_etcd(ETCD("", "", "", "/p"), &err), -EINVAL);
 	assert_string_equal(
 		err.text,
 		"--etcd-user and --etcd-password-file go together: --etcd-user is missing");
@@ -382,9 +384,93 @@ static void the_usual_file_may_be_missing(void **unused)
 	assert_int_equal(t.workers, 4);
 }
 
+/* --- a tool with verbs ---------------------------------------------------------------------- */
+
+struct tool {
+	struct option_words words;
+	const char *output, *config;
+	uint32_t yes;
+};
+static const struct option_def tool_defs[] = {
+	{ OPTION(tool, output, "output", TEXT), .letter = 'o', .argument = "FORMAT",
+	  .help = "how" },
+	{ OPTION(tool, config, "config", PATH), .argument = "FILE", .help = "the file",
+	  .not_in_file = true },
+	{ OPTION(tool, yes, "yes", FLAG), .letter = 'y', .only_flag = true, .help = "do not ask" },
+};
+static const struct option_table tool_table = {
+	.program = "tool",
+	.about = "A tool.",
+	.config_path = "/nowhere/tool.json",
+	.defs = tool_defs,
+	.n = ARRAY_SIZE(tool_defs),
+	.size = sizeof(struct tool),
+	.takes_words = true,
+	.borrowed_file = true,
+};
+
+static void tool_done_auto(struct tool *t)
+{
+	options_done(&tool_table, t);
+}
+
+/* The words with a '|' behind each, then the output. */
+#define TOOL(want_verb, want, ...)                                                                 \
+	do {                                                                                       \
+		AUTO(tool_done) struct tool t_ = { 0 };                                            \
+		const struct option_sources from_ = { __VA_ARGS__ };                               \
+		enum options_verb verb_;                                                           \
+		struct err err_ = { "" };                                                          \
+		char got_[128] = "";                                                               \
+		if (options_parse(&tool_table, &from_, &t_, &verb_, &err_) < 0)                    \
+			fail_msg("%s", err_.text);                                                 \
+		assert_int_equal(verb_, want_verb);                                                \
+		for (size_t i_ = 0; i_ < t_.words.n; i_++)                                         \
+			strcat(strcat(got_, t_.words.v[i_]), "|");                                 \
+		strcat(strcat(got_, t_.output ?: "none"), t_.yes ? "!" : "");                      \
+		assert_string_equal(got_, want);                                                   \
+	} while (0)
+
+static void words_stand_before_between_and_behind_flags(void **unused)
+{
+	(void)unused;
+	TOOL(OPTIONS_RUN, "pool|list|", FLAGS("pool", "list"));
+	TOOL(OPTIONS_RUN, "pool|list|json", FLAGS("-o", "json", "pool", "list"));
+	TOOL(OPTIONS_RUN, "pool|x|json!", FLAGS("pool", "-y", "x", "-ojson"));
+	TOOL(OPTIONS_RUN, "pool|json!", FLAGS("pool", "--yes", "--output=json"));
+	TOOL(OPTIONS_RUN, "apply|-|", FLAGS("apply", "-"));
+	TOOL(OPTIONS_RUN, "a|--yes|--help|", FLAGS("a", "--", "--yes", "--help"));
+	TOOL(OPTIONS_HELP, "pool|none", FLAGS("pool", "--frobnicate", "--help", "list"));
+	TOOL(OPTIONS_HELP, "pool|list|none", FLAGS("-o", "x", "pool", "list", "-h"));
+}
+
+static void what_is_only_a_flag_is_nothing_in_file_and_environment(void **unused)
+{
+	(void)unused;
+	TOOL(OPTIONS_RUN, "", NO_FLAGS, ENV("ROOST_YES=yes"));
+	/* A file that is another program's may have fields of any kind. */
+	TOOL(OPTIONS_RUN, "json", NO_FLAGS,
+	     FILE_TEXT("{\"yes\":true,\"x\":1,\"output\":\"json\"}"));
+}
+
+static void a_tools_unknown_flag_is_refused_too(void **unused)
+{
+	const struct option_sources from = { FLAGS("pool", "-x") };
+	AUTO(tool_done) struct tool t = { 0 };
+	enum options_verb verb;
+	struct err err = { "" };
+
+	(void)unused;
+	assert_int_equal(options_parse(&tool_table, &from, &t, &verb, &err), -EINVAL);
+	assert_string_equal(err.text, "unknown flag \"-x\", see --help");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(words_stand_before_between_and_behind_flags),
+		cmocka_unit_test(what_is_only_a_flag_is_nothing_in_file_and_environment),
+		cmocka_unit_test(a_tools_unknown_flag_is_refused_too),
 		cmocka_unit_test(nothing_given_means_the_defaults),
 		cmocka_unit_test(a_flag_goes_before_the_environment_and_that_before_the_file),
 		cmocka_unit_test(

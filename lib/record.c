@@ -4,6 +4,20 @@
 #include <errno.h>
 #include <string.h>
 
+const struct record *record_of(enum key_kind kind)
+{
+	static const struct record *const all[] = {
+		&config_record,       &pool_record,    &extent_record, &node_record,
+		&spec_record,         &removed_record, &block_record,  &host_block_record,
+		&address_record_type, &peer_record,    &filter_record,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (all[i]->kind == kind)
+			return all[i];
+	return NULL;
+}
+
 /* Parts have no rule of their own any more: key_parse() has checked them. */
 static const struct field part_field;
 

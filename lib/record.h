@@ -5,7 +5,7 @@
  *   key, JSON -> identity from the key -> defaults -> basis fields
  *             -> defaults that follow from them -> other fields -> rules between fields
  *
- * Pure; used by the model_*.c files alone, which give a table for each record.
+ * Pure. The model_*.c files give a table for each record.
  */
 #pragma once
 
@@ -36,6 +36,12 @@ struct record {
 	/* The rules that concern more than one field; the sentence names the field. */
 	int (*check)(const void *record, struct err *err);
 };
+
+/* The record of a kind of key, or NULL: for tools that treat all of them alike. */
+const struct record *record_of(enum key_kind kind);
+extern const struct record config_record, pool_record, extent_record, node_record, spec_record,
+	removed_record, block_record, host_block_record, address_record_type, peer_record,
+	filter_record;
 
 int record_decode(const struct record *type, const char *key, const char *json, size_t len,
 		  void *ret, struct err *err);

@@ -6,8 +6,12 @@ SRCS += $(addprefix lib/, \
 	child_verdict.c \
 	files.c \
 	base64.c \
+	json_feed.c \
 	json_stream.c \
 	http.c \
+	http_verify.c \
+	certificate.c \
+	certificate_words.c \
 	http_reply.c \
 	local_client.c \
 	serve.c \
@@ -28,6 +32,7 @@ SRCS += $(addprefix lib/, \
 	store_settle.c \
 	store_sync.c \
 	store_etcd.c \
+	store_open.c \
 	store_fake.c \
 	store_fake_call.c \
 	store_fake_request.c \
@@ -60,12 +65,16 @@ SRCS += $(addprefix lib/, \
 	kern.c \
 	kern_batch.c \
 	kern_reply.c \
+	metrics.c \
+	listen_address.c \
 	log.c \
 	log_journal.c \
+	nearest.c \
 	options.c \
 	options_file.c \
 	options_help.c \
 	options_load.c \
+	lifecycle.c \
 	program.c \
 	secret.c \
 	json_out.c \
@@ -111,6 +120,9 @@ PURE_TESTS += $(addprefix lib/, \
 	model_peer_test \
 	kern_reply_test \
 	http_reply_test \
+	certificate_words_test \
+	metrics_test \
+	listen_address_test \
 	log_test \
 	options_test \
 	secret_test \
@@ -131,6 +143,7 @@ TESTS += $(addprefix lib/, \
 	serve_limits_test \
 	serve_wait_test \
 	local_client_test \
+	lifecycle_test \
 	log_journal_test \
 	cni_io_test \
 	)

@@ -144,6 +144,7 @@ int serve_new(sd_event *event, const struct serve_config *c, struct serve **ret)
 	s->routes = c->routes;
 	s->n_routes = c->n_routes;
 	s->arg = c->arg;
+	s->answered = c->answered;
 	s->max_body = c->max_body ?: MAX_BODY;
 	s->timer_at = UINT64_MAX;
 	TAILQ_INIT(&s->suspended);

@@ -11,7 +11,7 @@
  * ways: an answer, the deadline, the client going away, the server being freed;
  * the last three are told to the waiter, so that its work can be cancelled.
  *
- * Errors are JSON objects as in docs/LOCAL-API.md. Unknown path: 404, wrong
+ * Errors are JSON objects as in docs/API.md. Unknown path: 404, wrong
  * method: 405, body too large: 413; handlers never see those. Handlers and
  * waiters may answer any waiting request, but not free the server.
  */
@@ -23,6 +23,7 @@
 
 #include "lib/auto.h"
 #include "lib/json.h"
+#include "lib/listen_address.h"
 
 struct serve;
 /* One request. Valid until it is answered or its waiting has ended. */
@@ -43,6 +44,9 @@ struct serve_config {
 	size_t max_body;          /* 0: 64 KiB */
 	unsigned max_connections; /* 0: 1024; more wait in the socket's backlog */
 	unsigned idle_s;          /* a client that says nothing for so long; 0: 30 */
+	/* Of each answer to a handler's request, for those who count; may be NULL. status 0: nobody
+	 * waited for it any more. */
+	void (*answered)(const char *path, unsigned status, uint64_t us, void *arg);
 };
 
 int serve_new(sd_event *event, const struct serve_config *config, struct serve **ret);
@@ -55,6 +59,7 @@ AUTO_DEFINE(struct serve *, serve_free)
  * and takes the place of a stale one in one step. -EEXIST: there is something else at path.
  */
 int serve_listen_unix(const char *path, unsigned mode, int *ret);
+int serve_listen_tcp(const struct listen_address *at, int *ret);
 
 /* --- what was asked; pointers live as long as the request ----------------------------------- */
 

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "lib/serve.h"
 
@@ -78,4 +79,40 @@ int serve_listen_unix(const char *path, unsigned mode, int *ret)
 	}
 	*ret = fd;
 	return 0;
+}
+
+static socklen_t socket_address(const struct listen_address *at, struct sockaddr_storage *ret)
+{
+	struct sockaddr_in6 *six = (struct sockaddr_in6 *)ret;
+	struct sockaddr_in *four = (struct sockaddr_in *)ret;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->ss_family = at->address.family;
+	if (at->address.family == AF_INET6) {
+		six->sin6_port = htons(at->port);
+		memcpy(&six->sin6_addr, at->address.bytes, sizeof(six->sin6_addr));
+		return sizeof(*six);
+	}
+	four->sin_port = htons(at->port);
+	memcpy(&four->sin_addr, at->address.bytes, sizeof(four->sin_addr));
+	return sizeof(*four);
+}
+
+int serve_listen_tcp(const struct listen_address *at, int *ret)
+{
+	int fd = socket(at->address.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r = 0;
+	struct sockaddr_storage sa;
+	socklen_t len = socket_address(at, &sa);
+
+	if (fd < 0)
+		return -errno;
+	/* Connections of the agent before us may still be closing. */
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)) < 0 ||
+	    bind(fd, (const struct sockaddr *)&sa, len) < 0 || listen(fd, SOMAXCONN) < 0)
+		r = -errno;
+	if (r < 0)
+		close(fd);
+	else
+		*ret = fd;
+	return r;
 }

@@ -24,6 +24,7 @@ struct serve_request {
 	sd_event_source *deadline, *watch;
 	serve_end_fn *on_end;
 	void *arg;
+	uint64_t began;
 	bool too_large, handled, waits, suspended, answered;
 };
 
@@ -37,6 +38,7 @@ struct serve {
 	const struct serve_route *routes;
 	size_t n_routes;
 	void *arg;
+	void (*answered)(const char *path, unsigned status, uint64_t us, void *arg);
 	size_t max_body;
 	uint64_t timer_at; /* when the timer will fire; UINT64_MAX: it is off */
 	uint32_t gone_events;

@@ -2,6 +2,7 @@
 /* A request from its head to its answer, as libmicrohttpd tells it. */
 #include <string.h>
 
+#include "lib/clock.h"
 #include "lib/names.h"
 #include "lib/serve_parts.h"
 
@@ -109,6 +110,7 @@ static void route(struct serve_request *q)
 static void handle(struct serve_request *q)
 {
 	q->handled = true;
+	q->began = q->serve->answered ? clock_monotonic_us() : 0;
 	if (q->serve->closing)
 		serve_reply_error(q, 503, 11, NULL, "the server is shutting down");
 	else if (q->too_large)

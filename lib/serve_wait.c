@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 
+#include "lib/clock.h"
 #include "lib/serve_parts.h"
 
 #define DEADLINE_ACCURACY_US 1000
@@ -25,6 +26,9 @@ void serve_answer(struct serve_request *q, unsigned status, struct MHD_Response 
 		return;
 	}
 	q->answered = true;
+	if (q->began)
+		q->serve->answered(q->path, response ? status : 0, clock_monotonic_us() - q->began,
+				   q->serve->arg);
 	q->status = status;
 	q->response = response;
 	serve_stop_waiting(q);

@@ -56,6 +56,7 @@ int store_etcd_new(sd_event *event, const struct store_etcd_options *o, struct s
 		   struct err *err)
 {
 	struct etcd *e = calloc(1, sizeof(*e));
+	struct http_tls tls = o->tls;
 	int r;
 
 	if (!e)
@@ -66,7 +67,8 @@ int store_etcd_new(sd_event *event, const struct store_etcd_options *o, struct s
 	TAILQ_INIT(&e->watches);
 	r = etcd_endpoints_parse(e, o->endpoints, o->name, err);
 	r = r ?: set_login(e, o, err);
-	r = r ?: http_new(event, &o->tls, &e->http);
+	tls.cacert_setting = "--etcd-cacert";
+	r = r ?: http_new(event, &tls, &e->http);
 	r = r ?: etcd_stream_init(e);
 	if (r < 0) {
 		store_free(&e->base);
@@ -74,6 +76,13 @@ int store_etcd_new(sd_event *event, const struct store_etcd_options *o, struct s
 	}
 	*ret = &e->base;
 	return 0;
+}
+
+const char *etcd_outcome_name(enum etcd_outcome o)
+{
+	static const char *const names[] = { "ok", "refused", "timeout", "unreachable" };
+
+	return o < ARRAY_SIZE(names) ? names[o] : "?";
 }
 
 void store_etcd_stats(const struct store *s, struct store_etcd_stats *ret)
@@ -84,6 +93,7 @@ void store_etcd_stats(const struct store *s, struct store_etcd_stats *ret)
 	ret->endpoint = e->endpoints[e->current].name;
 	ret->cluster_id = e->cluster_id;
 	ret->revision = e->revision;
+	ret->server = http_server(e->http);
 	for (size_t i = 0; i < e->n_endpoints; i++)
 		if (e->endpoints[i].heard > ret->heard)
 			ret->heard = e->endpoints[i].heard;

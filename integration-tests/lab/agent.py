@@ -117,6 +117,20 @@ class Agent:
         finally:
             connection.close()
 
+    def get(self, path, timeout=20):
+        """(status, body as text) of a GET: for what is not JSON."""
+        connection = _Connection(self.socket, timeout)
+        try:
+            connection.request("GET", path)
+            reply = connection.getresponse()
+            return Reply(reply.status, reply.read().decode())
+        finally:
+            connection.close()
+
+    def metrics(self):
+        """{'name{label="value"}': number} of all samples."""
+        return samples(self.get("/metrics").body)
+
     def call(self, path, **body):
         """A POST that must succeed; raises ApiError."""
         reply = self.api("POST", f"/v1/ipam/{path}", body)
@@ -212,6 +226,12 @@ class Agent:
         # A key damaged by a test is no JSON until it is written again.
         return wait_until(self.agrees, timeout, f"etcd, files and {self} to agree",
                           errors=(AssertionError, OSError, ValueError))
+
+
+def samples(text):
+    """Of an exposition text, each sample by its name with labels."""
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
 def put(etcd, key, **record):

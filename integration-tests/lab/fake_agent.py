@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An agent's local API as far as a plugin can tell: docs/LOCAL-API.md in a thread.
+"""An agent's local API as far as a plugin can tell: docs/API.md in a thread.
 
 Give answer() to have it say what you like: it returns (status, object), bytes to be sent
 as they are, or None for no answer at all.

@@ -3,6 +3,7 @@
 
 import dataclasses
 import pathlib
+import re
 
 
 @dataclasses.dataclass
@@ -37,11 +38,36 @@ class Authority:
                       "-CA", self.cert, "-CAkey", self.key)
         return made
 
+    def expire(self, made, end="20200102000000Z"):
+        """The certificate anew with the same key and names, but valid until then only."""
+        subject = self.lab.run(["openssl", "x509", "-in", made.cert, "-noout", "-subject",
+                                "-nameopt", "compat"]).stdout.split("=", 1)[1].strip()
+        extensions = self.lab.run(["openssl", "x509", "-in", made.cert, "-noout", "-ext",
+                                   "subjectAltName"], check=False).stdout
+        names = ",".join(re.findall(r"(?:DNS|IP Address):[^,\s]+", extensions))
+        names = names.replace("IP Address", "IP")
+        folder = self.lab.dir / "expired"
+        folder.mkdir(exist_ok=True)
+        (folder / "index").write_text("")
+        config, request = folder / "openssl.cnf", folder / "request"
+        config.write_text(
+            "[req]\ndistinguished_name=dn\n[dn]\n[ca]\ndefault_ca=lab\n"
+            f"[lab]\ndatabase={folder}/index\nnew_certs_dir={folder}\nrand_serial=yes\n"
+            "default_md=sha256\npolicy=any\nx509_extensions=ext\n"
+            "[any]\norganizationName=optional\ncommonName=optional\n"
+            "[ext]\nextendedKeyUsage=serverAuth,clientAuth\n"
+            + (f"subjectAltName={names}\n" if names else ""))
+        self.lab.run(["openssl", "req", "-new", "-config", config, "-key", made.key, "-subj",
+                      subject, "-out", request])
+        self.lab.run(["openssl", "ca", "-batch", "-notext", "-config", config, "-cert", self.cert,
+                      "-keyfile", self.key, "-startdate", "20200101000000Z", "-enddate", end,
+                      "-in", request, "-out", made.cert])
+
     def _request(self, cert, key, subject, extensions, *more):
         # An own, empty configuration: the machine's openssl.cnf would add extensions.
         config = self.lab.dir / "openssl.cnf"
         config.write_text("[req]\ndistinguished_name=dn\n[dn]\n")
         added = [x for e in extensions for x in ("-addext", e)]
         self.lab.run(["openssl", "req", "-x509", "-config", config, "-newkey", "ec", "-pkeyopt",
-                      "ec_paramgen_curve:prime256v1", "-nodes", "-days", 2, "-subj", subject,
+                      "ec_paramgen_curve:prime256v1", "-nodes", "-days", 30, "-subj", subject,
                       "-keyout", key, "-out", cert, *added, *more])

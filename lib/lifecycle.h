@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signals in, words to systemd out: the agent's life from ready to stopped.
+ * Signals in, words to systemd out: a daemon's life from ready to stopped.
  *
  *   SIGTERM, SIGINT, SIGHUP -> [lifecycle] -> main's handlers
  *   ready, reloading, stopping, watchdog -> [lifecycle] -> sd_notify

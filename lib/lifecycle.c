@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/lifecycle.h"
+#include "lib/lifecycle.h"
 
 #include <errno.h>
 #include <signal.h>

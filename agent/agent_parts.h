@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside agent/agent*.c: all that an agent consists of. */
+#pragma once
+
+#include "agent/agent.h"
+#include "agent/api.h"
+#include "agent/certificates.h"
+#include "agent/health.h"
+#include "agent/identity.h"
+#include "agent/ipam.h"
+#include "agent/monitor.h"
+#include "agent/plug.h"
+#include "agent/register.h"
+#include "agent/report.h"
+#include "agent/request_stats.h"
+#include "agent/routing.h"
+#include "lib/keys.h"
+#include "lib/lifecycle.h"
+#include "lib/serve.h"
+#include "lib/store_etcd.h"
+
+struct agent {
+	struct settings *settings;
+	int argc;
+	char *const *argv;
+	sd_event *event;
+	struct lifecycle *lifecycle;
+	struct timers *timers;
+	struct health *health;
+	struct store *store;
+	struct ipam *ipam;
+	struct kernel *kernel;
+	struct reaper *reaper;
+	struct plug *plug;
+	struct routing *routing; /* NULL: BIRD is not managed */
+	struct registration *registration;
+	struct report *report;
+	struct serve *serve;
+	struct certificates *certificates;
+	struct monitor *monitor; /* NULL: not over TCP */
+	struct request_stats requests;
+	sd_event_source *socket_watch;
+	struct identity identity;
+	char asked_name[NODE_NAME_TEXT]; /* by flag or host name; a pin may say otherwise */
+	bool identified, compared;
+	struct timer identify;
+	char started[TIME_TEXT];
+	int lock;
+	bool connected;
+	char etcd_error[256];
+	char node_key[KEY_FULL_TEXT], status_key[KEY_FULL_TEXT];
+};
+
+/* agent_show.c: the text of the status record. */
+int agent_report(char **ret, void *arg);
+/* Microseconds since etcd was last heard of; UINT64_MAX: never. */
+uint64_t agent_silence(const struct agent *a);
+/* Of the node's uplink; 0: unknown. */
+uint32_t agent_mtu(struct agent *a);

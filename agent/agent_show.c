@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the agent tells about itself: the status record, and what the local API and monitors get. */
+#include <string.h>
+
+#include "agent/agent_parts.h"
+#include "agent/metrics.h"
+#include "agent/readiness.h"
+#include "agent/status.h"
+#include "lib/clock.h"
+#include "lib/log.h"
+
+/* --- readiness ------------------------------------------------------------------------------ */
+
+static void gather_readiness(struct agent *a, struct readiness *ret)
+{
+	struct err why = { "" };
+
+	readiness_add(ret, "etcd", false,
+		      a->connected       ? ""
+		      : a->etcd_error[0] ? a->etcd_error
+					 : "it has not answered yet");
+	readiness_add(ret, "registration", false,
+		      a->registration ? register_reason(a->registration)
+				      : "the node's address is not known yet");
+	ipam_readiness(a->ipam, ret);
+	readiness_add(ret, "kernel", true,
+		      kernel_ready(plug_kernel(a->plug), &why) ? "" : why.text);
+	if (a->routing)
+		routing_readiness(a->routing, ret);
+}
+
+/* --- status --------------------------------------------------------------------------------- */
+
+struct shown {
+	struct store_etcd_stats etcd;
+	struct status_pool *pools;
+	struct readiness ready;
+	struct status status;
+};
+
+static void shown_done(struct shown *s)
+{
+	free(s->pools);
+}
+static inline void shown_done_auto(struct shown *s)
+{
+	shown_done(s);
+}
+
+static void describe(struct agent *a, struct shown *ret)
+{
+	struct status *s = &ret->status;
+
+	gather_readiness(a, &ret->ready);
+	store_etcd_stats(a->store, &ret->etcd);
+	*s = (struct status){
+		.node = a->identity.name,
+		.version = ROOST_VERSION,
+		.started = a->started,
+		.address_reason = a->identity.reason,
+		.etcd = { a->connected, ret->etcd.endpoint, a->etcd_error },
+		.attachments = ipam_attachments(a->ipam),
+		.drained = ipam_drained(a->ipam),
+		.ready = &ret->ready,
+	};
+	s->health = health_list(a->health, &s->n_health);
+	if (ipam_pool_status(a->ipam, &ret->pools, &s->n_pools) < 0)
+		s->n_pools = 0;
+	s->pools = ret->pools;
+	s->kernel = kernel_stats(plug_kernel(a->plug));
+	if (a->routing)
+		routing_status(a->routing, &s->bird);
+}
+
+int agent_report(char **ret, void *arg)
+{
+	AUTO(shown_done) struct shown shown = { 0 };
+
+	describe(arg, &shown);
+	return status_text(&shown.status, STATUS_SIZE_MAX, ret);
+}
+
+void api_status(struct serve_request *request, void *arg)
+{
+	AUTO(shown_done) struct shown shown = { 0 };
+	AUTO(json_put) struct json_object *o = NULL;
+	struct agent *a = arg;
+	struct err why = { "" };
+	bool ready = ipam_ready(a->ipam, &why);
+
+	describe(a, &shown);
+	if (status_json(&shown.status, 0, &o) < 0) {
+		serve_reply_error(request, 500, 5, NULL, "out of memory");
+		return;
+	}
+	json_object_object_add(o, "node", json_object_new_string(a->identity.name));
+	json_object_object_add(o, "ready", json_object_new_boolean(ready));
+	json_object_object_add(o, "reason", json_object_new_string(why.text));
+	serve_reply_json(request, ready ? 200 : 503, o);
+}
+
+void api_node(struct serve_request *request, void *arg)
+{
+	AUTO(json_put) struct json_object *o = json_object_new_object();
+	struct agent *a = arg;
+
+	json_object_object_add(o, "node", json_object_new_string(a->identity.name));
+	json_object_object_add(o, "mtu", json_object_new_int64(agent_mtu(a)));
+	serve_reply_json(request, 200, o);
+}
+
+/* --- for monitors --------------------------------------------------------------------------- */
+
+/* That it is answered is the whole message: the loop turns. */
+void api_healthz(struct serve_request *request, void *arg)
+{
+	(void)arg;
+	serve_reply(request, 200, "{\"ok\":true}");
+}
+
+void api_readyz(struct serve_request *request, void *arg)
+{
+	AUTO(json_put) struct json_object *o = NULL;
+	struct agent *a = arg;
+	struct status_bird bird = { 0 };
+	struct readiness ready = { 0 };
+
+	gather_readiness(a, &ready);
+	if (a->routing)
+		routing_status(a->routing, &bird);
+	if (readiness_json(&ready, &bird, a->health, &o) < 0)
+		serve_reply_error(request, 500, 5, NULL, "out of memory");
+	else
+		serve_reply_json(request, readiness_is_ready(&ready, NULL) ? 200 : 503, o);
+}
+
+static void gather_passes(const struct agent *a, struct metrics *m)
+{
+	struct metrics_pass passes[3];
+	size_t n = 0;
+
+	passes[n++] = metrics_pass_of("kernel", kernel_passes(plug_kernel(a->plug)));
+	passes[n++] = metrics_pass_of("addresses", ipam_passes(a->ipam));
+	if (a->routing)
+		passes[n++] = routing_passes(a->routing);
+	metrics_passes(m, passes, n);
+}
+
+static void gather_metrics(struct agent *a, struct metrics *m)
+{
+	struct reaper_stats reaped = plug_reaped(a->plug);
+	struct kernel_stats kernel = kernel_stats(plug_kernel(a->plug));
+	struct store_etcd_stats etcd;
+	struct readiness ready = { 0 };
+
+	gather_readiness(a, &ready);
+	store_etcd_stats(a->store, &etcd);
+	metrics_family(m, "roost_build_info", METRIC_GAUGE, "1, with the version of roostd.");
+	metrics_count(m, LABELS({ "version", ROOST_VERSION }, { "node", a->identity.name }), 1);
+	ipam_metrics(a->ipam, m);
+	request_stats_metrics(&a->requests, m);
+	metrics_etcd(m, &etcd, a->connected, agent_silence(a));
+	gather_passes(a, m);
+	metrics_kernel(m, &kernel, &reaped);
+	if (a->routing)
+		routing_metrics(a->routing, m);
+	certificates_metrics(a->certificates, m);
+	metrics_health(m, a->health, &ready);
+	metrics_process(m);
+}
+
+void api_metrics(struct serve_request *request, void *arg)
+{
+	AUTO(metrics_done) struct metrics m = { 0 };
+
+	gather_metrics(arg, &m);
+	if (m.err < 0)
+		serve_reply_error(request, 500, 5, NULL, "metrics: %s", strerrordesc_np(-m.err));
+	else
+		serve_reply_text(request, 200, METRICS_CONTENT_TYPE, m.text, m.len);
+}
+
+/* --- the local API: arg is the agent -------------------------------------------------------- */
+
+struct ipam *api_ipam(void *arg)
+{
+	return ((struct agent *)arg)->ipam;
+}
+
+struct plug *api_plug(void *arg)
+{
+	return ((struct agent *)arg)->plug;
+}
+
+void api_bird_config(struct serve_request *request, void *arg)
+{
+	const struct agent *a = arg;
+
+	if (a->routing)
+		routing_show_config(a->routing, request);
+	else
+		serve_reply(request, 200, "{\"managed\":false}");
+}
