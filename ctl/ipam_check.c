@@ -234,7 +234,7 @@ static void on_mended(const struct store_reply *reply, void *arg)
 	m->unknown = reply->unknown;
 }
 
-/* 0 done; -EAGAIN is not used: -ESTALE means that what it follows from has changed. */
+/* 0, or -ESTALE: what it follows from has changed, and nothing was done. */
 static int mend_by_txn(struct ctl *ctl, const struct finding *f, struct err *err)
 {
 	AUTO(mending_free) struct mending *m = calloc(1, sizeof(*m));
@@ -290,13 +290,40 @@ static int mend_link(struct ctl *ctl, const struct finding *f, bool *waited, str
 	return ipam_kernel_delete_link(f->link, err);
 }
 
+/* What is found now is what was told, and would be mended in the same way. */
+static bool is_same_repair(const struct finding *a, const struct finding *b)
+{
+	return b && b->repair == a->repair && b->n_ops == a->n_ops && strcmp(a->todo, b->todo) == 0;
+}
+
+/* What refused it may be a repair of our own, just before: so it is concluded once more. */
+static int mend_in_etcd(struct ctl *ctl, const struct finding *f, struct err *err)
+{
+	AUTO(look_done) struct look again = { 0 };
+	const struct finding *now;
+	struct err refused;
+	int r = mend_by_txn(ctl, f, err);
+
+	if (r != -ESTALE)
+		return r;
+	refused = *err;
+	r = look_once(ctl, &again, err);
+	if (r < 0)
+		return r;
+	now = findings_find(&again.findings, f->kind, f->thing);
+	if (is_same_repair(f, now))
+		return mend_by_txn(ctl, now, err);
+	*err = refused;
+	return -ESTALE;
+}
+
 static int mend(struct ctl *ctl, const struct finding *f, bool *waited,
 		struct json_object *repaired)
 {
 	struct err why = { "" };
 	struct tree t = tree_new();
 	int r = f->repair == REPAIR_LINK ? mend_link(ctl, f, waited, &why)
-					 : mend_by_txn(ctl, f, &why);
+					 : mend_in_etcd(ctl, f, &why);
 
 	out_say(&ctl->out, "%s %s: %s", finding_kind_name(f->kind), f->thing,
 		r < 0 ? why.text : "repaired");
@@ -304,7 +331,8 @@ static int mend(struct ctl *ctl, const struct finding *f, bool *waited,
 	tree_text(&t, "thing", f->thing);
 	tree_text(&t, "done", f->todo);
 	tree_bool(&t, "repaired", r == 0);
-	tree_some_text(&t, "why", why.text);
+	if (r < 0)
+		tree_text(&t, "why", why.text);
 	return tree_end_in(&t, repaired);
 }
 

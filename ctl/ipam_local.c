@@ -172,6 +172,7 @@ static int take_blocks(struct ipam_local *l)
 	size_t n = array ? json_object_array_length(array) : 0;
 
 	l->blocks = calloc(n + l->n_block_files + 1, sizeof(*l->blocks));
+	l->audit.n_blocks = 0;
 	if (!l->blocks)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {

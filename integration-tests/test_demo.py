@@ -67,9 +67,9 @@ def test_the_story_is_told_whole_and_true(demo, build):
     assert "Couldn't connect to server" in said
     assert re.search(r'CNI_CONTAINERID=late.*\n    "ips":', said)
     assert "is unhealthy" in said
-    if (build / "roostctl").exists():
-        for words in ("node list", "ipam show", "status", "bgp", "pool list"):
-            assert f"# roostctl {words}" in said, f"roostctl {words} is missing"
+    for words in ("pool create web", "node list", "ipam show", "status", "bgp --all", "ipam check"):
+        assert f"# roostctl {words}" in said, f"roostctl {words} is missing"
+    assert "All is well." in said and "Nothing found" in said
     assert left(demo) == NOTHING
 
 

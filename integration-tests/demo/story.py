@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the demo tells, step by step. Each step fails if what it shows is not so."""
 
+import json
 import re
-import shlex
 
 from .stage import ROUTER_AS
 
-ROUTER_PEER = '{{"address": "{}", "asn": {}, "allowLocalAs": 1}}'
-
-# What an operator asks; the last column is where.
-QUESTIONS = (("node", "list"), ("ipam", "show"), ("status",), ("bgp",), ("pool", "list"))
+# What an operator asks.
+QUESTIONS = ("node list", "status", "bgp --all", "ipam show", "ipam check",
+             "address list n1 -o wide")
 
 
 def tell(stage):
@@ -29,10 +28,10 @@ def come_up(stage):
         stage.sh(node, "ip -br -4 address show dev eth0")
 
     stage.say("the operator: a pool, and the router as everybody's BGP neighbour")
-    for key, value in (("pool/web", '{"cidr": "10.1.0.0/16"}'),
-                       ("config", '{"mesh": false}'),
-                       ("peer/tor", ROUTER_PEER.format(stage.address(stage.router), ROUTER_AS))):
-        stage.sh(stage.control, f"etcdctl put /roost/v1/{key} {shlex.quote(value)}")
+    for words in ("pool create web cidr=10.1.0.0/16", "config set mesh=false",
+                  f"peer create tor address={stage.address(stage.router)} asn={ROUTER_AS} "
+                  "allowLocalAs=1"):
+        stage.sh(stage.control, f"roostctl {words}")
 
     stage.say("BIRD and roostd start on every node; plugins and conflist are installed")
     for m in stage.members:
@@ -114,14 +113,18 @@ def lose_etcd(stage, pods):
 
 
 def look(stage):
-    program = stage.build / "roostctl"
-    if not program.exists():
-        return
     node = stage.members[0].node
+    # Agents tell etcd how they are at most every five seconds.
+    stage.wait(lambda: all_up(stage), "every node's word that its session is up")
     stage.say(f"what roostctl says of it all, on {node.name}")
     for words in QUESTIONS:
-        if node.run([program, *words, "--help"], check=False, env=stage.env()).returncode == 0:
-            stage.sh(node, " ".join(("roostctl", *words)))
+        stage.sh(node, f"roostctl {words}")
+
+
+def all_up(stage):
+    done = stage.members[0].node.run([stage.build / "roostctl", "bgp", "--all", "-o", "json"],
+                                     env=stage.env())
+    return [s["state"] for s in json.loads(done.stdout)] == ["Established"] * len(stage.members)
 
 
 # --- waiting: shown is only what then holds -----------------------------------------------------------
