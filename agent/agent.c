@@ -19,10 +19,17 @@
 
 /* --- status --------------------------------------------------------------------------------- */
 
+static void choose_log_level(const struct agent *a)
+{
+	log_set_level(ipam_log_level(a->ipam, a->settings->log_level));
+}
+
 static void changed(void *arg)
 {
 	struct agent *a = arg;
 
+	if (a->ipam)
+		choose_log_level(a);
 	if (a->report)
 		report_changed(a->report);
 }
@@ -282,7 +289,7 @@ static void on_reload(void *arg)
 		return;
 	}
 	settings_take_over(a->settings, &fresh, told, a);
-	log_set_level(a->settings->log_level);
+	choose_log_level(a);
 	if (a->routing)
 		routing_reload(a->routing);
 }

@@ -193,7 +193,9 @@ static bool split_endpoint(const char *text, size_t len, char *host, char *port)
 	if (!p || strncmp(text, "http", 4) != 0)
 		return false;
 	p += 3;
-	if (p < end && *p == '[') {
+	if (p >= end)
+		return false;
+	if (*p == '[') {
 		stop = memchr(p, ']', (size_t)(end - p));
 		if (!stop)
 			return false;

@@ -71,6 +71,8 @@ void ipam_notice(struct ipam *m, enum store_notice notice);
 
 /* Whether addresses are served; if not, why. */
 bool ipam_ready(struct ipam *m, struct err *why);
+/* What config's logLevel says, else that of our own settings. */
+enum log_level ipam_log_level(const struct ipam *m, enum log_level own);
 /* Prefixes of all pools that are known, for whoever must keep out of them; free() it. */
 int ipam_pool_prefixes(const struct ipam *m, struct prefix **ret, size_t *ret_n);
 /* Counts by pool, for status; free() the array, names live until the next change. */

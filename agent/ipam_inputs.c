@@ -272,6 +272,7 @@ static int decode_config(struct ipam *m, struct inputs *in, const struct raw *ra
 	}
 	in->reclaim_after = config.reclaim_after;
 	in->export_table = config.export_table;
+	in->has_log_level = log_level_parse(config.log_level, &in->log_level) == 0;
 	return 0;
 }
 
@@ -377,6 +378,11 @@ int ipam_configure(struct ipam *m)
 	m->o.changed(m->o.arg);
 	m->o.routes_changed(true, m->o.arg);
 	return 0;
+}
+
+enum log_level ipam_log_level(const struct ipam *m, enum log_level own)
+{
+	return m->inputs.has_log_level ? m->inputs.log_level : own;
 }
 
 const struct extent *ipam_extent(const struct ipam *m, const char *network, const char *pool,

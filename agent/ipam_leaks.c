@@ -4,32 +4,9 @@
  * the looks mean is decided by ipam/leaks; here they are taken.
  */
 #include <errno.h>
-#include <net/if.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "agent/ipam_parts.h"
-#include "ipam/leaks.h"
-
-static enum seen look_at_netns(const struct attachment *a)
-{
-	struct stat st;
-
-	if (!a->netns[0] || !a->netns_inode)
-		return SEEN_UNKNOWN;
-	if (stat(a->netns, &st) < 0)
-		return errno == ENOENT ? SEEN_GONE : SEEN_UNKNOWN;
-	return st.st_ino == a->netns_inode ? SEEN_SAME : SEEN_OTHER;
-}
-
-static enum seen look_at_link(const struct attachment *a)
-{
-	if (a->state != ATTACHMENT_ATTACHED || !a->link[0])
-		return SEEN_UNKNOWN;
-	if (if_nametoindex(a->link))
-		return SEEN_SAME;
-	return errno == ENODEV ? SEEN_GONE : SEEN_UNKNOWN;
-}
+#include "ipam/sighting.h"
 
 static void release_leak(struct ipam *m, const struct attachment *a, const char *reason)
 {
@@ -56,11 +33,7 @@ static int look(struct ipam *m)
 	if (!sightings || !leaks)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		sightings[i] = (struct sighting){
-			.attachment = all->v[i],
-			.link = look_at_link(all->v[i]),
-			.netns = look_at_netns(all->v[i]),
-		};
+		sightings[i] = sighting_of(all->v[i]);
 	r = leaks_judge(sightings, n, ipam_now() / m->o.minute * 60000, leaks);
 	if (r < 0)
 		return r;

@@ -36,6 +36,8 @@ struct inputs {
 	struct label *labels;
 	size_t n_labels;
 	uint32_t reclaim_after, export_table;
+	enum log_level log_level;
+	bool has_log_level;
 };
 
 /* Where the listing of an input stands. */

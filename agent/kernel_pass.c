@@ -98,17 +98,18 @@ struct told {
 static void tell_conflict(struct held_route *r, void *arg)
 {
 	struct told *t = arg;
-	const struct held_link *l;
+	const struct held_link *l, *own;
 	char part[HEALTH_PART], dst[PREFIX_TEXT], ours[KROUTE_TEXT], theirs[KROUTE_TEXT], name[12];
 
 	if (!r->stranger || t->n++ >= TOLD_AT_ONCE)
 		return;
 	l = kernel_view_link(&t->k->view, r->stranger->oif);
+	own = kernel_view_link(&t->k->view, r->route.oif);
 	snprintf(part, sizeof(part), "route/%s", prefix_print(&r->route.dst, dst));
 	health_set(t->k->options.health, part, LOG_LEVEL_WARNING,
 		   "route %s cannot be set: %s of protocol %s is in the way and is left; remove "
 		   "it if nothing needs it, or keep the pools out of its range",
-		   kroute_print(&r->route, NULL, ours),
+		   kroute_print(&r->route, own ? own->link.name : NULL, ours),
 		   kroute_print(r->stranger, l ? l->link.name : NULL, theirs),
 		   route_protocol_name(r->stranger->protocol, name));
 }

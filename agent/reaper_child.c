@@ -12,7 +12,7 @@
 #include "lib/kern.h"
 #include "lib/pod_link.h"
 
-/* Links that go at once: see docs/FIGURES.md for what another number costs. */
+/* Links that go at once: see docs/BENCHMARKS.md for what another number costs. */
 #define AT_ONCE 16
 
 struct round {

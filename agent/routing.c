@@ -250,7 +250,6 @@ static int render(char **ret, size_t *ret_len, void *arg, struct err *err)
 
 	r->o.first(r->o.arg);
 	rc = routing_plan(r, &plan, err);
-
 	rc = rc ?: routing_render(r, &plan, ret, ret_len, err);
 	if (rc < 0)
 		return rc;

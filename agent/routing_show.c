@@ -43,6 +43,20 @@ static int list_sessions(struct routing *r)
 	return (int)n;
 }
 
+/* Without a record of config its default counts, once that is known to be absent. */
+static const char *protocol_of(const struct routing *r)
+{
+	static const char *const names[] = { [PROTOCOL_BGP] = "bgp",
+					     [PROTOCOL_OSPF] = "ospf",
+					     [PROTOCOL_RIP] = "rip",
+					     [PROTOCOL_NONE] = "none" };
+	const struct cluster_config *c = route_record_find(r->records, ROUTE_CONFIG, "");
+
+	if (!r->open)
+		return NULL;
+	return names[c ? c->protocol : PROTOCOL_BGP];
+}
+
 void routing_status(struct routing *r, struct status_bird *ret)
 {
 	const struct bird_version *v = bird_control_version(bird_step_control(r->step));
@@ -51,6 +65,7 @@ void routing_status(struct routing *r, struct status_bird *ret)
 	*ret = (struct status_bird){
 		.managed = true,
 		.connected = v != NULL,
+		.protocol = protocol_of(r),
 		.configuration = publish_result_name(last->result),
 		.when = last->when,
 		.error = last->reason.text,

@@ -94,6 +94,8 @@ static struct json_object *bird_object(struct builder *b, const struct status_bi
 	put(b, o, "connected", json_object_new_boolean(bird->connected));
 	if (bird->version[0])
 		put(b, o, "version", text(bird->version));
+	if (bird->protocol)
+		put(b, o, "protocol", text(bird->protocol));
 	put(b, o, "configuration", text(bird->configuration));
 	if (bird->when && bird->when[0])
 		put(b, o, "when", text(bird->when));

@@ -44,6 +44,7 @@ struct status_bird {
 	bool managed; /* else nothing of it is shown */
 	bool connected;
 	char version[32];
+	const char *protocol;                     /* that config wants; NULL: not known yet */
 	const char *configuration, *when, *error; /* what became of the last one */
 	const struct status_session *sessions;
 	size_t n_sessions;

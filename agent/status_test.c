@@ -220,6 +220,7 @@ static void bird_and_its_sessions_are_shown_those_that_fail_first(void **unused)
 	s.bird = (struct status_bird){ .managed = true,
 				       .connected = true,
 				       .version = "2.0.12",
+				       .protocol = "bgp",
 				       .configuration = "refused",
 				       .when = SINCE,
 				       .error = "line 3",
@@ -229,7 +230,8 @@ static void bird_and_its_sessions_are_shown_those_that_fail_first(void **unused)
 	       "{\"version\":\"0.1.0\",\"started\":\"" SINCE "\",\"etcd\":{\"connected\":true,"
 	       "\"endpoint\":\"http://10.0.0.9:2379\"},"
 	       "\"kernel\":{\"links\":0,\"routes\":0,\"repairs\":0,\"conflicts\":0,\"failures\":0},"
-	       "\"bird\":{\"connected\":true,\"version\":\"2.0.12\",\"configuration\":\"refused\","
+	       "\"bird\":{\"connected\":true,\"version\":\"2.0.12\",\"protocol\":\"bgp\","
+	       "\"configuration\":\"refused\","
 	       "\"when\":\"" SINCE "\",\"error\":\"line 3\",\"sessions\":2,\"established\":1},"
 	       "\"attachments\":0,\"total\":{\"blocks\":0,\"used\":0,\"free\":0},\"health\":\"ok\","
 	       "\"pools\":{},"

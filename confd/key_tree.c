@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "lib/json_feed.h"
+
 AUTO_DEFINE(struct json_tokener *, json_tokener_free)
 
 /* --- keys and values ------------------------------------------------------------------------ */
@@ -104,14 +106,11 @@ static struct json_object *parse(const char *text, size_t len)
 
 	if (!tok)
 		return NULL;
-	json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
-	value = json_tokener_parse_ex(tok, text, (int)len);
+	value = json_feed(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8, text, len, &end);
 	/* A number might go on: only a byte behind it tells that it does not. */
 	if (json_tokener_get_error(tok) == json_tokener_continue) {
 		value = json_tokener_parse_ex(tok, "", 1);
 		end = len;
-	} else {
-		end = json_tokener_get_parse_end(tok);
 	}
 	if (json_tokener_get_error(tok) != json_tokener_success ||
 	    !only_blanks(text + end, len - end) || !is_wanted(value, text, len))

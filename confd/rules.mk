@@ -61,6 +61,7 @@ FUZZERS += $(addprefix confd/, \
 	mustache_fuzz \
 	bird_reply_fuzz \
 	bird_parse_fuzz \
+	bird_mask_fuzz \
 	key_tree_fuzz \
 	resource_fuzz \
 	)

@@ -1,3 +1,5 @@
+include controller/kube.mk
+
 SRCS += $(addprefix controller/, \
 	settings.c \
 	elect.c \

@@ -124,7 +124,9 @@ int block_show(struct ctl *ctl, struct err *err)
 	int r = ctl_read(ctl, KEYS_BLOCK, &kvs, err);
 
 	r = r < 0 ? r : find_block(ctl, &kvs, &kv, err);
-	r = r < 0 ? r : block_decode(kv->key, kv->value, kv->value_len, &block, err);
+	if (r < 0 || !kv)
+		return r;
+	r = block_decode(kv->key, kv->value, kv->value_len, &block, err);
 	r = r < 0 ? r : addresses_read(ctl, block.node, &block, &addresses, err);
 	if (r < 0)
 		return r;

@@ -13,6 +13,42 @@
 /* The examples are run from first to last by a test, on a cluster with the nodes n1 and n2. */
 const struct command commands[] = {
 	{
+		.noun = "status",
+		.help = "show how this node is: agent, etcd, kernel, BIRD, addresses, and each "
+			"problem",
+		.more = "Everything comes from the agent's socket, also while etcd is away. "
+			"Without "
+			"an agent it\nshows what can be seen all the same, and what to do.\n\n"
+			"Exit codes: 0 all is well, 1 there are problems, 3 the agent cannot be "
+			"reached.\nWhat is merely told (level info, such as a drained node) is no "
+			"problem.",
+		.examples = EXAMPLES("roostctl status", "roostctl status -o json"),
+		.run = status_run,
+	},
+	{
+		.noun = "bgp",
+		.help = "list the BGP sessions of this node, those that are not up first",
+		.more = "What the agent has read from BIRD a few seconds ago. With --all those of "
+			"every node, as\neach has reported them to etcd; a node that runs another "
+			"protocol, or has not\nreported for a minute, has one line that says so.",
+		.examples = EXAMPLES("roostctl bgp", "roostctl bgp -o wide", "roostctl bgp --all",
+				     "roostctl bgp --all -o json"),
+		.flags = FLAGS("all"),
+		.list = &bgp_list,
+	},
+	{
+		.noun = "render",
+		.help = "print the configuration that the agent would give BIRD now",
+		.more = "Passwords are left out. With --diff it prints how that differs from what "
+			"runs.\n\nExit codes: 0 done (with --diff: both are the same), 1 it cannot "
+			"be "
+			"rendered\n(with --diff: or they differ), 3 the agent cannot be reached.",
+		.examples = EXAMPLES("roostctl render", "roostctl render --diff",
+				     "roostctl render -o json"),
+		.flags = FLAGS("diff"),
+		.run = render_run,
+	},
+	{
 		.noun = "pool",
 		.verb = "list",
 		.help = "list the address pools, and how much of each is in use",
@@ -241,7 +277,7 @@ const struct command commands[] = {
 		.min = 1,
 		.max = 1,
 		.arguments = { ARG_NODE },
-		.help = "have a node withdraw its routes before work on it",
+		.help = "have a node give no new addresses, and keep what runs",
 		.examples = EXAMPLES("roostctl node drain n1"),
 		.run = node_drain,
 	},
@@ -252,7 +288,7 @@ const struct command commands[] = {
 		.min = 1,
 		.max = 1,
 		.arguments = { ARG_NODE },
-		.help = "have it announce its routes again",
+		.help = "have it give new addresses again",
 		.examples = EXAMPLES("roostctl node undrain n1"),
 		.run = node_undrain,
 	},
@@ -328,6 +364,41 @@ const struct command commands[] = {
 				     "| jq -r '.[0].address') --yes"),
 		.flags = FLAGS("yes"),
 		.run = address_release,
+	},
+	{
+		.noun = "ipam",
+		.verb = "show",
+		.help = "show how much of each pool is in use, and by which node",
+		.more = "All of it is read from etcd at one revision, so it can be typed anywhere. "
+			"IN BLOCKS are the\n"
+			"addresses of claimed blocks, IN POOL those that the pool can give in all; "
+			"USE is the share\n"
+			"in use. A pool is full when every block is claimed and every address in "
+			"use; it differs\n"
+			"when it was edited after its first block was cut.",
+		.examples = EXAMPLES("roostctl ipam show", "roostctl ipam show --blocks",
+				     "roostctl ipam show -o json"),
+		.flags = FLAGS("blocks"),
+		.run = ipam_show,
+	},
+	{
+		.noun = "ipam",
+		.verb = "check",
+		.help = "find what does not fit together, and mend what is certain",
+		.more = "Compares all records of etcd at one revision; on a node whose agent "
+			"answers also the agent's\n"
+			"list, its files, and the kernel's links and routes. Each finding says "
+			"what "
+			"to do. With\n"
+			"--repair what is certain is mended, each by one transaction that a change "
+			"meanwhile refuses;\n"
+			"the rest is left alone, with the reason. Exit code 0: nothing found (or "
+			"all mended);\n"
+			"1: something found. docs/TROUBLESHOOTING.md explains each kind.",
+		.examples = EXAMPLES("roostctl ipam check", "roostctl ipam check -o json",
+				     "roostctl ipam check --repair --yes"),
+		.flags = FLAGS("repair", "yes"),
+		.run = ipam_check,
 	},
 	{
 		.noun = "get",

@@ -54,12 +54,15 @@ struct reading {
 static bool take_kv(struct reading *reading, const struct store_kv *kv)
 {
 	struct ctl_kvs *kvs = reading->kvs;
-	struct ctl_kv *more, *new;
+	struct ctl_kv *new;
 
-	more = reallocarray(kvs->v, kvs->n + 1, sizeof(*more));
-	if (!more)
-		return false;
-	kvs->v = more;
+	/* Room doubles whenever it is a full power of two. */
+	if ((kvs->n & (kvs->n - 1)) == 0) {
+		new = reallocarray(kvs->v, kvs->n ? kvs->n * 2 : 1, sizeof(*new));
+		if (!new)
+			return false;
+		kvs->v = new;
+	}
 	new = &kvs->v[kvs->n];
 	*new = (struct ctl_kv){
 		.key = strdup(kv->key + reading->prefix),

@@ -47,7 +47,7 @@ static int node_list_read(struct ctl *ctl, struct json_object **ret, struct err 
 	AUTO(json_put)
 	struct json_object *array = json_object_new_array(), *names = json_object_new_object();
 	AUTO(nodes_done) struct nodes nodes = { 0 };
-	int r = nodes_read(ctl, &nodes, err);
+	int r = nodes_read(ctl, NULL, &nodes, err);
 
 	if (r < 0)
 		return r;
@@ -98,7 +98,7 @@ const struct command_list node_list = {
 
 /* --- show ----------------------------------------------------------------------------------- */
 
-static int add_blocks(const struct nodes *n, const char *node, struct tree *t)
+static void add_blocks(const struct nodes *n, const char *node, struct tree *t)
 {
 	struct json_object *array = json_object_new_array();
 	int r = array ? 0 : -ENOMEM;
@@ -118,8 +118,8 @@ static int add_blocks(const struct nodes *n, const char *node, struct tree *t)
 		tree_text(&row, "pool", block.pool);
 		r = tree_end_in(&row, array);
 	}
+	t->failed = t->failed || r < 0;
 	tree_add(t, "ownedBlocks", array);
-	return r;
 }
 
 int node_show(struct ctl *ctl, struct err *err)
@@ -130,7 +130,7 @@ int node_show(struct ctl *ctl, struct err *err)
 	AUTO(nodes_done) struct nodes nodes = { 0 };
 	const char *node = ctl->args[0];
 	struct tree t;
-	int r = nodes_read(ctl, &nodes, err);
+	int r = nodes_read(ctl, node, &nodes, err);
 
 	r = r < 0 ? r : nodes_need(&nodes, node, err);
 	r = r < 0 ? r : nodes_row(ctl, &nodes, node, &row, err);
@@ -152,9 +152,9 @@ int node_show(struct ctl *ctl, struct err *err)
 	tree_share(&t, "boot", out_at(record, "boot"));
 	tree_share(&t, "spec", spec);
 	tree_share(&t, "removal", removed);
-	r = add_blocks(&nodes, node, &t);
+	add_blocks(&nodes, node, &t);
 	tree_share(&t, "status", status);
-	r = tree_end(&t, &all) ?: r;
+	r = tree_end(&t, &all);
 	return r < 0 ? err_set(err, r, "out of memory") : out_show(&ctl->out, all);
 }
 
@@ -256,7 +256,7 @@ static void who(char *text, size_t size)
 
 static int removed_text(const char *node, bool now, char **ret, struct err *err)
 {
-	char by[256];
+	char by[512]; /* too long a one is refused below */
 	struct node_removed removed = { .node = node, .by = by, .now = now };
 
 	who(by, sizeof(by));
@@ -291,7 +291,7 @@ int node_delete(struct ctl *ctl, struct err *err)
 	const char *node = ctl->args[0];
 	const struct ctl_kv *kv = NULL;
 	char key[KEY_TEXT], *value = NULL;
-	int r = nodes_read(ctl, &nodes, err);
+	int r = nodes_read(ctl, node, &nodes, err);
 
 	r = r < 0 ? r : nodes_need(&nodes, node, err);
 	r = r < 0 ? r : key_removed(key, node);

@@ -17,16 +17,52 @@ void nodes_done(struct nodes *n)
 	ctl_kvs_done(&n->removed);
 	ctl_kvs_done(&n->status);
 	ctl_kvs_done(&n->blocks);
+	json_object_put(n->held);
 }
 
-int nodes_read(struct ctl *ctl, struct nodes *ret, struct err *err)
+/* How many blocks each node has, by one walk. */
+static int count_blocks(struct nodes *n)
 {
-	int r = ctl_read(ctl, KEYS_NODE, &ret->nodes, err);
+	n->held = json_object_new_object();
+	for (size_t i = 0; n->held && i < n->blocks.n; i++) {
+		const struct ctl_kv *kv = &n->blocks.v[i];
+		AUTO(block_done) struct block block = { 0 };
+		struct json_object *count = NULL;
+		struct err ignored;
 
-	r = r < 0 ? r : ctl_read(ctl, KEYS_SPEC, &ret->specs, err);
-	r = r < 0 ? r : ctl_read(ctl, KEYS_REMOVED, &ret->removed, err);
-	r = r < 0 ? r : ctl_read(ctl, KEYS_STATUS_NODE, &ret->status, err);
-	return r < 0 ? r : ctl_read(ctl, KEYS_BLOCK, &ret->blocks, err);
+		if (block_decode(kv->key, kv->value, kv->value_len, &block, &ignored) < 0)
+			continue;
+		if (json_object_object_get_ex(n->held, block.node, &count))
+			json_object_int_inc(count, 1);
+		else
+			json_object_object_add(n->held, block.node, json_object_new_int64(1));
+	}
+	return n->held ? 0 : -ENOMEM;
+}
+
+static int read_some(struct ctl *ctl, const char *beginning, const char *node, struct ctl_kvs *ret,
+		     struct err *err)
+{
+	char key[KEY_TEXT];
+
+	if (!node)
+		return ctl_read(ctl, beginning, ret, err);
+	snprintf(key, sizeof(key), "%s%s", beginning, node);
+	return ctl_read_one(ctl, key, ret, err);
+}
+
+int nodes_read(struct ctl *ctl, const char *node, struct nodes *ret, struct err *err)
+{
+	int r = node ? node_name_check(node, err) : 0;
+
+	r = r < 0 ? r : read_some(ctl, KEYS_NODE, node, &ret->nodes, err);
+	r = r < 0 ? r : read_some(ctl, KEYS_SPEC, node, &ret->specs, err);
+	r = r < 0 ? r : read_some(ctl, KEYS_REMOVED, node, &ret->removed, err);
+	r = r < 0 ? r : read_some(ctl, KEYS_STATUS_NODE, node, &ret->status, err);
+	r = r < 0 ? r : ctl_read(ctl, KEYS_BLOCK, &ret->blocks, err);
+	if (r == 0 && count_blocks(ret) < 0)
+		return err_set(err, -ENOMEM, "out of memory");
+	return r;
 }
 
 static const struct ctl_kv *find(const struct ctl_kvs *kvs, const char *beginning, const char *node)
@@ -48,17 +84,10 @@ struct json_object *nodes_object(const struct ctl_kvs *kvs, const char *beginnin
 
 size_t nodes_count_blocks(const struct nodes *n, const char *node)
 {
-	size_t count = 0;
+	struct json_object *count = NULL;
 
-	for (size_t i = 0; i < n->blocks.n; i++) {
-		const struct ctl_kv *kv = &n->blocks.v[i];
-		AUTO(block_done) struct block block = { 0 };
-		struct err ignored;
-
-		if (block_decode(kv->key, kv->value, kv->value_len, &block, &ignored) == 0)
-			count += strcmp(block.node, node) == 0;
-	}
-	return count;
+	json_object_object_get_ex(n->held, node, &count);
+	return (size_t)json_object_get_int64(count);
 }
 
 int nodes_count_addresses(struct ctl *ctl, const char *node, size_t *ret, struct err *err)
@@ -76,10 +105,6 @@ int nodes_count_addresses(struct ctl *ctl, const char *node, size_t *ret, struct
 
 int nodes_need(const struct nodes *n, const char *node, struct err *err)
 {
-	int r = node_name_check(node, err);
-
-	if (r < 0)
-		return r;
 	if (find(&n->nodes, KEYS_NODE, node) || find(&n->specs, KEYS_SPEC, node) ||
 	    find(&n->removed, KEYS_REMOVED, node) || nodes_count_blocks(n, node))
 		return 0;
@@ -207,7 +232,7 @@ int spec_update(struct ctl *ctl, const char *node, spec_fn *fn, void *arg, struc
 {
 	AUTO(nodes_done) struct nodes nodes = { 0 };
 	char key[KEY_TEXT];
-	int r = nodes_read(ctl, &nodes, err);
+	int r = nodes_read(ctl, node, &nodes, err);
 
 	r = r < 0 ? r : nodes_need(&nodes, node, err);
 	r = r < 0 ? r : key_spec(key, node);

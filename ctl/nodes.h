@@ -7,13 +7,15 @@
 
 struct nodes {
 	struct ctl_kvs nodes, specs, removed, status, blocks;
+	struct json_object *held; /* node -> number of its blocks: there are many of both */
 };
 void nodes_done(struct nodes *n);
 static inline void nodes_done_auto(struct nodes *n)
 {
 	nodes_done(n);
 }
-int nodes_read(struct ctl *ctl, struct nodes *ret, struct err *err);
+/* node NULL: of all; else the keys of one, and all blocks. */
+int nodes_read(struct ctl *ctl, const char *node, struct nodes *ret, struct err *err);
 
 /* Whether anything at all is known of it; if not, -ENOENT with the sentence. */
 int nodes_need(const struct nodes *n, const char *node, struct err *err);

@@ -6,6 +6,7 @@
 #include "ctl/ctl.h"
 #include "ctl/effective.h"
 #include "ctl/kind.h"
+#include "ctl/pool_use.h"
 #include "ctl/tree.h"
 #include "ctl/verbs.h"
 #include "lib/model.h"
@@ -35,6 +36,7 @@ static const struct out_column columns[] = {
 /* What all pools are looked at with. */
 struct pools_read {
 	struct ctl_kvs pools, extents, blocks, status;
+	struct json_object *use; /* see pool_use.h */
 };
 
 static void pools_read_done_auto(struct pools_read *p)
@@ -43,6 +45,7 @@ static void pools_read_done_auto(struct pools_read *p)
 	ctl_kvs_done(&p->extents);
 	ctl_kvs_done(&p->blocks);
 	ctl_kvs_done(&p->status);
+	json_object_put(p->use);
 }
 
 static int read_all(struct ctl *ctl, struct pools_read *ret, struct err *err)
@@ -51,53 +54,23 @@ static int read_all(struct ctl *ctl, struct pools_read *ret, struct err *err)
 
 	r = r < 0 ? r : ctl_read(ctl, KEYS_EXTENT, &ret->extents, err);
 	r = r < 0 ? r : ctl_read(ctl, KEYS_BLOCK, &ret->blocks, err);
-	return r < 0 ? r : ctl_read(ctl, KEYS_STATUS "node/", &ret->status, err);
+	r = r < 0 ? r : ctl_read(ctl, KEYS_STATUS "node/", &ret->status, err);
+	if (r < 0)
+		return r;
+	ret->use = pool_use(&ret->blocks, &ret->status);
+	return ret->use ? 0 : err_set(err, -ENOMEM, "out of memory");
 }
 
-/* Blocks of a pool, and on how many nodes. */
-static int count_blocks(const struct ctl_kvs *blocks, const char *pool, struct tree *t)
+static void add_use(struct json_object *all, const char *pool, struct tree *t)
 {
-	AUTO(json_put) struct json_object *nodes = json_object_new_object();
-	int64_t n = 0;
+	struct json_object *use = NULL, *nodes;
 
-	if (!nodes)
-		return -ENOMEM;
-	for (size_t i = 0; i < blocks->n; i++) {
-		AUTO(block_done) struct block block = { 0 };
-		struct err ignored;
-
-		if (block_decode(blocks->v[i].key, blocks->v[i].value, blocks->v[i].value_len,
-				 &block, &ignored) < 0 ||
-		    strcmp(block.pool, pool) != 0)
-			continue;
-		n++;
-		json_object_object_add(nodes, block.node, NULL);
-	}
-	tree_number(t, "blocks", n);
-	tree_number(t, "nodes", json_object_object_length(nodes));
-	return 0;
-}
-
-/* As the living agents tell it. */
-static void count_use(const struct ctl_kvs *status, const char *pool, struct tree *t)
-{
-	int64_t used = 0, left = 0;
-
-	for (size_t i = 0; i < status->n; i++) {
-		AUTO(json_put) struct json_object *record = NULL;
-		struct json_object *pools, *own;
-		struct err ignored;
-
-		if (json_parse(status->v[i].value, status->v[i].value_len, &record, &ignored) < 0)
-			continue;
-		pools = out_at(record, "pools");
-		if (!pools || !json_object_object_get_ex(pools, pool, &own))
-			continue;
-		used += json_object_get_int64(out_at(own, "used"));
-		left += json_object_get_int64(out_at(own, "free"));
-	}
-	tree_number(t, "used", used);
-	tree_number(t, "free", left);
+	json_object_object_get_ex(all, pool, &use);
+	nodes = out_at(use, "nodes");
+	tree_number(t, "blocks", json_object_get_int64(out_at(use, "blocks")));
+	tree_number(t, "nodes", nodes ? json_object_object_length(nodes) : 0);
+	tree_number(t, "used", json_object_get_int64(out_at(use, "used")));
+	tree_number(t, "free", json_object_get_int64(out_at(use, "free")));
 }
 
 static const struct ctl_kv *extent_of(const struct ctl_kvs *extents, const struct pool *pool)
@@ -132,19 +105,17 @@ static int problem_of(const struct pools_read *in, const struct pool *pool, stru
 	return r;
 }
 
-static int pool_row(const struct pools_read *in, const struct ctl_kv *kv, struct tree *t)
+static void pool_row(const struct pools_read *in, const struct ctl_kv *kv, struct tree *t)
 {
 	AUTO(pool_done) struct pool pool = { 0 };
 	struct err err = { "" };
 	int r = pool_decode(kv->key, kv->value, kv->value_len, &pool, &err);
 
 	tree_text(t, "name", kv->key + strlen(KEYS_POOL));
-	if (r == -ENOMEM)
-		return r;
 	if (r < 0) {
 		tree_text(t, "state", "invalid");
 		tree_text(t, "problem", err.text);
-		return 0;
+		return;
 	}
 	r = problem_of(in, &pool, &err);
 	tree_prefix(t, "cidr", &pool.cidr);
@@ -162,8 +133,7 @@ static int pool_row(const struct pools_read *in, const struct ctl_kv *kv, struct
 	if (pool.namespaces.n)
 		tree_add(t, "namespaces", tree_texts(&pool.namespaces));
 	tree_some_text(t, "problem", r < 0 ? err.text : "");
-	count_use(&in->status, pool.name, t);
-	return count_blocks(&in->blocks, pool.name, t);
+	add_use(in->use, pool.name, t);
 }
 
 static int pool_rows(const struct pools_read *in, struct json_object *array)
@@ -173,8 +143,8 @@ static int pool_rows(const struct pools_read *in, struct json_object *array)
 	for (size_t i = 0; r == 0 && i < in->pools.n; i++) {
 		struct tree t = tree_new();
 
-		r = pool_row(in, &in->pools.v[i], &t);
-		r = tree_end_in(&t, array) ?: r;
+		pool_row(in, &in->pools.v[i], &t);
+		r = tree_end_in(&t, array);
 	}
 	return r;
 }
@@ -222,8 +192,8 @@ int pool_show(struct ctl *ctl, struct err *err)
 		return err_set(err, -ENOENT, "there is no pool %s: see roostctl pool list",
 			       ctl->args[0]);
 	t = tree_new();
-	r = pool_row(&in, kv, &t);
-	r = tree_end(&t, &object) ?: r;
+	pool_row(&in, kv, &t);
+	r = tree_end(&t, &object);
 	if (r < 0)
 		return err_set(err, r, "out of memory");
 	/* A record that is invalid has been told of already. */

@@ -3,58 +3,51 @@
 #include <errno.h>
 #include <string.h>
 
+#include "ctl/pool_use.h"
 #include "ctl/record_verbs.h"
 #include "lib/model.h"
 
-struct counts {
-	size_t blocks, addresses, nodes;
-};
-
-static int count_block(const struct ctl_kv *kv, const char *pool, struct json_object *nodes,
-		       struct counts *counts)
-{
-	AUTO(block_done) struct block block = { 0 };
-	struct err ignored;
-
-	if (block_decode(kv->key, kv->value, kv->value_len, &block, &ignored) < 0 ||
-	    strcmp(block.pool, pool) != 0)
-		return 0;
-	counts->blocks++;
-	return json_object_object_add(nodes, block.node, NULL);
-}
-
-static void count_address(const struct ctl_kv *kv, const char *pool, struct counts *counts)
+static bool is_of(const struct ctl_kv *kv, const char *pool)
 {
 	AUTO(address_record_done) struct address_record address = { 0 };
 	struct err ignored;
 
-	if (address_record_decode(kv->key, kv->value, kv->value_len, &address, &ignored) == 0)
-		counts->addresses += strcmp(address.pool, pool) == 0;
+	return address_record_decode(kv->key, kv->value, kv->value_len, &address, &ignored) == 0 &&
+	       strcmp(address.pool, pool) == 0;
+}
+
+static const char *plural(int64_t n, const char *one, const char *more)
+{
+	return n == 1 ? one : more;
 }
 
 int pool_touched(struct ctl *ctl, const char *pool, char **ret, struct err *err)
 {
 	AUTO(ctl_kvs_done) struct ctl_kvs blocks = { 0 }, hosts = { 0 };
-	AUTO(json_put) struct json_object *nodes = json_object_new_object();
-	struct counts counts = { 0 };
+	AUTO(json_put) struct json_object *all = NULL;
+	const struct ctl_kvs no_status = { 0 };
+	struct json_object *use = NULL;
+	int64_t n_blocks, n_nodes, addresses = 0;
 	int r = ctl_read(ctl, KEYS_BLOCK, &blocks, err);
 
 	r = r < 0 ? r : ctl_read(ctl, KEYS_HOST, &hosts, err);
 	if (r < 0)
 		return r;
-	if (!nodes)
+	all = pool_use(&blocks, &no_status);
+	if (!all)
 		return err_set(err, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < blocks.n; i++)
-		count_block(&blocks.v[i], pool, nodes, &counts);
+	json_object_object_get_ex(all, pool, &use);
+	n_blocks = json_object_get_int64(out_at(use, "blocks"));
+	n_nodes = use ? json_object_object_length(out_at(use, "nodes")) : 0;
 	for (size_t i = 0; i < hosts.n; i++)
-		count_address(&hosts.v[i], pool, &counts);
-	counts.nodes = (size_t)json_object_object_length(nodes);
+		addresses += is_of(&hosts.v[i], pool);
 	if (asprintf(ret,
-		     "pool %s: %zu %s on %zu %s, %zu %s in use; running pods keep theirs, nothing "
+		     "pool %s: %lld %s on %lld %s, %lld %s in use; running pods keep theirs, "
+		     "nothing "
 		     "more is given from it",
-		     pool, counts.blocks, counts.blocks == 1 ? "block" : "blocks", counts.nodes,
-		     counts.nodes == 1 ? "node" : "nodes", counts.addresses,
-		     counts.addresses == 1 ? "address" : "addresses") < 0)
+		     pool, (long long)n_blocks, plural(n_blocks, "block", "blocks"),
+		     (long long)n_nodes, plural(n_nodes, "node", "nodes"), (long long)addresses,
+		     plural(addresses, "address", "addresses")) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
 	return 0;
 }

@@ -100,17 +100,15 @@ static int work_put(struct ctl *ctl, struct work *w, struct json_object *object,
 {
 	AUTO(change_list_done) struct change_list changes = { 0 };
 	char *value = NULL;
-	int r = json_print(object, &value);
+	int r;
 
-	if (r == 0)
-		r = change_list_add(&changes, w->kind, w->key, value,
-				    w->kv ? w->kv->mod_revision : 0);
-	if (r < 0)
-		return err_set(err, r, "out of memory");
+	if (json_print(object, &value) < 0 ||
+	    change_list_add(&changes, w->kind, w->key, value, w->kv ? w->kv->mod_revision : 0) < 0)
+		return err_set(err, -ENOMEM, "out of memory");
 	r = change_check(changes.v, changes.n, &w->world, err);
 	r = r < 0 ? r : change_write(ctl, changes.v, changes.n, &w->world, err);
-	if (r == 0)
-		tell_extent(w, changes.v[0].value);
+	for (size_t i = 0; r == 0 && i < changes.n; i++)
+		tell_extent(w, changes.v[i].value);
 	return r;
 }
 
@@ -327,5 +325,7 @@ int record_row(const struct kind *kind, const struct ctl_kv *kv, struct json_obj
 
 		tree_text(&t, "state", json_object_get_boolean(off) ? "disabled" : "ok");
 	}
-	return tree_end_in(&t, array) ?: r;
+	if (r < 0)
+		t.failed = true;
+	return tree_end_in(&t, array);
 }

@@ -40,7 +40,6 @@ static int one_record(struct walk *w, struct json_object *object)
 
 static int give(struct walk *w, struct json_object *object)
 {
-	AUTO(json_put) struct json_object *kept = json_object_get(object);
 	AUTO(free) char *name = NULL;
 	const struct kind *kind;
 	int r;

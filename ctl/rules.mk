@@ -12,6 +12,7 @@ SRCS += $(addprefix ctl/, \
 	list.c \
 	pool.c \
 	pool_touched.c \
+	pool_use.c \
 	assign.c \
 	effective.c \
 	change.c \
@@ -24,20 +25,35 @@ SRCS += $(addprefix ctl/, \
 	node.c \
 	block.c \
 	address.c \
+	ipam_use.c \
+	ipam_show.c \
+	ipam_kernel.c \
+	ipam_local.c \
+	ipam_check.c \
 	version.c \
+	status_view.c \
+	status_alone.c \
+	status.c \
+	bgp_rows.c \
+	bgp.c \
+	render.c \
 	complete.c \
 	completion.c \
 	)
 
 PURE_TESTS += $(addprefix ctl/, \
 	out_test \
+	status_view_test \
+	bgp_rows_test \
 	assign_test \
 	records_text_test \
 	)
 
 TESTS += $(addprefix ctl/, \
 	command_test \
+	ipam_use_test \
 	complete_test \
+	change_test \
 	)
 
 PROGRAMS += roostctl

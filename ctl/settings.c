@@ -20,6 +20,9 @@ static const struct option_def defs[] = {
 	  .argument = "DIR", .help = "the agent's directory" },
 	{ OPTION(ctl_settings, socket, "socket", PATH), .argument = "FILE", .not_in_file = true,
 	  .help = "the agent's socket; agent.sock in --run-dir without it" },
+	{ OPTION(ctl_settings, bird_socket, "bird-socket", PATH), .initial = "/run/bird/bird.ctl",
+	  .argument = "PATH",
+	  .help = "BIRD's control socket, looked at when the agent does not answer" },
 	{ OPTION(ctl_settings, config, "config", PATH), .argument = "FILE", .not_in_file = true,
 	  .help = "the configuration file, in which the agent's other fields are no concern of "
 		  "ours" },
@@ -31,6 +34,14 @@ static const struct option_def defs[] = {
 	  .help = "do not ask" },
 	{ OPTION(ctl_settings, now, "now", FLAG), .only_flag = true,
 	  .help = "the machine is off for certain: its blocks are free at once" },
+	{ OPTION(ctl_settings, all, "all", FLAG), .letter = 'a', .only_flag = true,
+	  .help = "of all nodes, as they report it to etcd" },
+	{ OPTION(ctl_settings, diff, "diff", FLAG), .only_flag = true,
+	  .help = "how it differs from what runs, as diff -u; the exit code is 1 if it does" },
+	{ OPTION(ctl_settings, blocks, "blocks", FLAG), .only_flag = true,
+	  .help = "each block too" },
+	{ OPTION(ctl_settings, repair, "repair", FLAG), .only_flag = true,
+	  .help = "mend what is certain, after saying what and asking" },
 };
 
 const struct option_table ctl_settings_table = {

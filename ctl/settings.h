@@ -9,12 +9,12 @@ enum out_format { OUT_TABLE, OUT_WIDE, OUT_JSON };
 struct ctl_settings {
 	struct option_words words; /* noun, verb, arguments */
 	struct etcd_settings etcd;
-	const char *run_dir, *socket, *node, *config;
+	const char *run_dir, *socket, *bird_socket, *node, *config;
 	unsigned output; /* enum out_format */
 	uint32_t no_color;
 	/* Not every command takes these: it names those that it does. */
 	const char *file;
-	uint32_t watch, yes, now;
+	uint32_t watch, yes, now, blocks, repair, all, diff;
 };
 
 extern const struct option_table ctl_settings_table;

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults as roostd tells them: one sentence each that names the thing and says what to do."""
 
+import datetime
+
 from lab import wait_until
 from lab.agent import Agent
 from lab.site import Site
@@ -47,7 +49,6 @@ def test_an_expired_certificate_of_etcd(lab, build):
 
 
 def test_a_certificate_that_expires_soon(lab, build):
-    import datetime
     etcd, agent = with_tls(lab, build)
     soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=5, hours=12)
     etcd.authority.expire(etcd.server_certificate, soon.strftime("%Y%m%d%H%M%SZ"))

@@ -10,7 +10,7 @@ from lab import wait_until
 from lab.cost import status, wait_quiet, wakeups, watch
 
 PODS, INTERFACES, SECONDS = 50, 5, 60
-# The goals are 16 MB and 12 a minute (docs/FIGURES.md); the bounds leave room for a busy machine.
+# The goals are 16 MB and 12 a minute (docs/BENCHMARKS.md); the bounds leave room for a busy machine.
 RSS_KB, WAKEUPS = 24 * 1024, 30
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")

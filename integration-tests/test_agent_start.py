@@ -84,6 +84,18 @@ def test_sighup_changes_the_log_level_and_says_what_needs_a_restart(agents):
     assert agent.status()["ready"]
 
 
+def test_the_clusters_log_level_goes_before_the_agents_own(etcd, agents):
+    agent = agents("--log-level", "error")
+    agent.start()
+    put(etcd, "pool/Not-a-Name", cidr="10.9.0.0/16")
+    put(etcd, "config", logLevel="debug")
+    # Told once a listing meets it again, or at once: that key is only worth a debug line.
+    wait_until(lambda: (put(etcd, "pool/Not-a-Name", cidr="10.9.0.0/16"),
+                        "pool/Not-a-Name is none of ours" in agent.log)[1], 20, "the debug line")
+    etcd.delete(PREFIX + "config")
+    agent.stop()
+
+
 # --- lock, socket, pinned node file --------------------------------------------------------------
 
 

@@ -51,17 +51,44 @@ def test_the_tree_builds_without_a_warning_with_clang(tree):
     assert "warning" not in done.stdout + done.stderr
 
 
+FOLDERS = {"PREFIX": "/usr", "CNI_BIN_DIR": "/usr/lib/cni", "SYSCONFDIR": "/usr/etc"}
+
+
 def test_install_honours_its_folders_and_uninstall_takes_all_back(tree, tmp_path):
-    where = [f"DESTDIR={tmp_path}", "PREFIX=/usr", "CNI_BIN_DIR=/opt/cni/bin"]
+    where = [f"DESTDIR={tmp_path}", *[f"{k}={v}" for k, v in FOLDERS.items()]]
     make(tree, "install", *where)
-    for path in ("share/doc/roost/README.md", "bin/roostctl", "sbin/roostd", "share/man/man8/roostctl.8",
-                 "share/bash-completion/completions/roostctl", "share/zsh/site-functions/_roostctl"):
-        assert (tmp_path / "usr" / path).exists(), path
+    assert {p.name for p in tmp_path.iterdir()} == {"usr"}, "a folder was not honoured"
+    usr = tmp_path / "usr"
+    for there in ("sbin/roostd", "sbin/roost-install", "lib/cni/roost", "lib/systemd/system/roostd.service",
+                  "lib/systemd/system/bird.service.d/roost.conf", "etc/roost/agent.json",
+                  "etc/iproute2/rt_protos.d/roost.conf", "share/roost/10-roost.conflist",
+                  "share/roost/templates/bird.conf.mustache", "share/doc/roost/README.md",
+                  "bin/roostctl", "share/man/man8/roostctl.8", "share/bash-completion/completions/roostctl",
+                  "share/zsh/site-functions/_roostctl"):
+        assert (usr / there).exists(), there
+    unit = (usr / "lib/systemd/system/roostd.service").read_text()
+    assert "ExecStart=/usr/sbin/roostd" in unit and "/usr/local" not in unit
+    said = subprocess.run([usr / "sbin/roost-install", "--help"], capture_output=True, text=True).stdout
+    assert "(/usr/share/roost/10-roost.conflist)" in said and "(/usr/lib/cni)" in said
+    # What it installs runs on its own: the configuration as it came is one that the agent accepts.
+    done = subprocess.run([usr / "sbin/roostd", "--config", usr / "etc/roost/agent.json", "--etcd", "nonsense"],
+                          capture_output=True, text=True)
+    assert done.returncode == 2 and "nonsense" in done.stderr, done.stderr
     make(tree, "uninstall", *where)
-    assert [p for p in tmp_path.rglob("*") if not p.is_dir()] == []
+    assert [p for p in tmp_path.rglob("*") if not p.is_dir() or "roost" in p.name] == []
+
+
+def test_an_edited_configuration_outlives_install_and_uninstall(tree, tmp_path):
+    config = tmp_path / "etc/roost/agent.json"
+    make(tree, "install", f"DESTDIR={tmp_path}")
+    config.write_text("{}")
+    make(tree, "install", f"DESTDIR={tmp_path}")
+    make(tree, "uninstall", f"DESTDIR={tmp_path}")
+    assert [p for p in tmp_path.rglob("*") if not p.is_dir()] == [config]
+    assert config.read_text() == "{}"
 
 
 def test_help_lists_every_target(tree):
     shown = {line.split()[0] for line in make(tree, "help").stdout.splitlines()}
-    assert {"all", "deps", "check", "check-unit", "check-integration", "bench", "demo", "fuzz", "lint",
-            "format", "install", "uninstall", "clean", "dist"} <= shown
+    assert {"all", "deps", "check", "check-unit", "check-integration", "soak", "bench", "demo",
+            "demo-stop", "fuzz", "lint", "format", "install", "uninstall", "clean", "dist"} <= shown

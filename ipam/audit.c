@@ -119,7 +119,7 @@ struct finding *finding_new(struct audit *a, enum finding_kind kind, enum findin
 	return &more[all->n++];
 }
 
-static void set_text(struct audit *a, char **text, const char *fmt, va_list args)
+static PRINTF_LIKE(3, 0) void set_text(struct audit *a, char **text, const char *fmt, va_list args)
 {
 	free(*text);
 	if (vasprintf(text, fmt, args) < 0) {

@@ -128,7 +128,6 @@ static void restore_block(struct audit *a, struct finding *f, const struct seen_
 			  const char *key)
 {
 	const struct seen_extent *e = cut_from(a, x);
-	char beginning[KEY_TEXT];
 
 	if (x->damaged || !e || overlaps_a_block(a, x)) {
 		finding_todo(a, f, "see to the other findings about this block first");
@@ -138,11 +137,9 @@ static void restore_block(struct audit *a, struct finding *f, const struct seen_
 					: "no extent of its network is cut into such blocks");
 		return;
 	}
-	/* Nothing was claimed and nothing cut in this network since: the block overlaps none. */
+	/* While the extent is as it was, nobody can claim what overlaps it but itself. */
 	because(a, f, e->kv);
 	because(a, f, x->node->kv);
-	if (keys_of_blocks(beginning, x->network) == 0)
-		because_no_newer(a, f, beginning);
 	finding_todo(a, f, "writes %s for node %s again", key, x->node->name);
 	repair_put(a, f, key, block_value(a, x));
 }
@@ -204,7 +201,7 @@ static void damaged_index(struct audit *a, const struct seen_index *x, const str
 		return;
 	audit_undecodable(a, x->kv, err.text);
 	f = &a->findings.v[a->findings.n - 1];
-	if (a->failed || !b || b->owner != x->node || is_told_elsewhere(x->node))
+	if (a->failed || !b || !b->owner || b->owner != x->node || is_told_elsewhere(x->node))
 		return;
 	because(a, f, b->kv);
 	finding_left(a, f, "%s", "");

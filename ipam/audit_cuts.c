@@ -136,10 +136,9 @@ static void restore_extent(struct audit *a, struct finding *f, const struct seen
 	char beginning[KEY_TEXT], text[PREFIX_TEXT], *value = NULL;
 
 	snprintf(extent.made, sizeof(extent.made), "%s", a->in->now ?: "");
+	/* Without it nobody can claim from the pool, and nobody has cut anything since. */
 	because(a, f, p->kv);
 	if (keys_of_extents(beginning, b->network) == 0)
-		because_no_newer(a, f, beginning);
-	if (keys_of_blocks(beginning, b->network) == 0)
 		because_no_newer(a, f, beginning);
 	finding_todo(a, f, "writes %s: %s in blocks of /%u, as the pool and all its blocks say",
 		     key, prefix_print(&extent.cidr, text), extent.block_size);
@@ -151,7 +150,7 @@ static void restore_extent(struct audit *a, struct finding *f, const struct seen
 static void extent_missing(struct audit *a, const struct seen_block *b)
 {
 	const struct seen_pool *p = audit_pool(a, b->record.pool);
-	const char *why = cannot_restore(a, b, p);
+	const char *why;
 	struct finding *f;
 	char key[KEY_TEXT], text[PREFIX_TEXT];
 
@@ -159,6 +158,7 @@ static void extent_missing(struct audit *a, const struct seen_block *b)
 	/* Once for all its blocks. */
 	if (findings_find(&a->findings, FINDING_EXTENT_MISSING, key))
 		return;
+	why = cannot_restore(a, b, p);
 	f = finding_new(a, FINDING_EXTENT_MISSING, SEVERITY_ERROR, key);
 	because(a, f, b->kv);
 	because_absent(a, f, key);

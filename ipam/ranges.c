@@ -25,7 +25,7 @@ static void print_name(const char *network, const struct prefix *p, char *text)
 	int room = NAME_TEXT - 1 - 1 - (int)strlen(print_range(p, range));
 
 	if ((int)strlen(network) <= room)
-		snprintf(text, NAME_TEXT, "%s-%s", network, range);
+		snprintf(text, NAME_TEXT, "%.*s-%s", room, network, range);
 	else
 		snprintf(text, NAME_TEXT, "%.*s-%.8s-%s", room - 9, network,
 			 hash_print(HASH_TEXTS(network), hash), range);

@@ -15,6 +15,7 @@ SRCS += $(addprefix ipam/, \
 	ranges.c \
 	candidates.c \
 	leaks.c \
+	sighting.c \
 	audit.c \
 	audit_state.c \
 	audit_blocks.c \

@@ -195,7 +195,7 @@ static void odd_types_do_no_harm(void **unused)
 	expect(500, "{\"error\":{}}", -EIO, "m", "etcd gave no reason");
 	expect(500, "{\"message\":\"just words\"}", -EIO, "m", "just words");
 	expect(500, "{\"code\":-1,\"message\":\"x\"}", -EIO, "m", "x");
-	expect(500, "{\"code\":99999999999999999999,\"message\":\"x\"}", -EIO, "m", "x");
+	expect(500, "{\"code\":9223372036854775807,\"message\":\"x\"}", -EIO, "m", "x");
 }
 
 static void a_long_text_is_cut_and_control_characters_do_not_get_through(void **unused)

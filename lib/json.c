@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "lib/json_feed.h"
 #include "lib/names.h"
 
 AUTO_DEFINE(struct json_tokener *, json_tokener_free)
@@ -30,10 +31,8 @@ int json_parse(const char *text, size_t len, struct json_object **ret, struct er
 		return err_set(err, -E2BIG, "%zu bytes of JSON are more than %u", len,
 			       JSON_SIZE_MAX);
 
-	json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
-	object = json_tokener_parse_ex(tok, text, (int)len);
+	object = json_feed(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8, text, len, &end);
 	why = json_tokener_get_error(tok);
-	end = json_tokener_get_parse_end(tok);
 	if (why == json_tokener_continue)
 		return err_set(err, -EINVAL, "not a whole JSON object: ends at byte %zu", len);
 	if (why != json_tokener_success)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/json_feed.h"
 
 #define MAX_DEPTH 16
 /* json-c's tokener keeps its largest string buffer for ever: make a new one after a big object. */
@@ -18,29 +19,31 @@ struct json_stream {
 	json_stream_fn *fn;
 	void *arg;
 	size_t max_object, in_object;
+	int max_depth;
 	bool inside;
 	int failed;
 	/* Bytes that the character under way still lacks, and what the next one may be. */
 	uint8_t utf8_left, utf8_low, utf8_high;
 };
 
-static struct json_tokener *tokener_new(void)
+int json_stream_new(size_t max_object, json_stream_fn *fn, void *arg, struct json_stream **ret)
 {
-	struct json_tokener *t = json_tokener_new_ex(MAX_DEPTH);
-
-	if (t)
-		json_tokener_set_flags(t, JSON_TOKENER_STRICT | JSON_TOKENER_ALLOW_TRAILING_CHARS);
-	return t;
+	return json_stream_new_deep(max_object, MAX_DEPTH, fn, arg, ret);
 }
 
-int json_stream_new(size_t max_object, json_stream_fn *fn, void *arg, struct json_stream **ret)
+int json_stream_new_deep(size_t max_object, int max_depth, json_stream_fn *fn, void *arg,
+			 struct json_stream **ret)
 {
 	struct json_stream *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
 	*s = (struct json_stream){
-		.tokener = tokener_new(), .fn = fn, .arg = arg, .max_object = max_object
+		.tokener = json_tokener_new_ex(max_depth),
+		.fn = fn,
+		.arg = arg,
+		.max_object = max_object,
+		.max_depth = max_depth,
 	};
 	if (!s->tokener) {
 		free(s);
@@ -104,7 +107,7 @@ static int object_complete(struct json_stream *s, struct json_object *object)
 	s->in_object = 0;
 	if (size > KEEP_TOKENER_BELOW) {
 		json_tokener_free(s->tokener);
-		s->tokener = tokener_new();
+		s->tokener = json_tokener_new_ex(s->max_depth);
 		if (!s->tokener)
 			return -ENOMEM;
 	} else {
@@ -122,15 +125,17 @@ static int feed_object(struct json_stream *s, const char *data, size_t n, size_t
 	size_t given = n < room ? n : room;
 	AUTO(json_put) struct json_object *object = NULL;
 	enum json_tokener_error state;
+	size_t end;
 
 	if (given > INT_MAX)
 		given = INT_MAX;
-	object = json_tokener_parse_ex(s->tokener, data, (int)given);
+	object = json_feed(s->tokener, JSON_TOKENER_STRICT | JSON_TOKENER_ALLOW_TRAILING_CHARS,
+			   data, given, &end);
 	state = json_tokener_get_error(s->tokener);
 	if (state != json_tokener_success && state != json_tokener_continue)
 		return err_set(err, -EBADMSG, "not JSON: %s", json_tokener_error_desc(state));
 
-	*ret_used = object ? json_tokener_get_parse_end(s->tokener) : given;
+	*ret_used = object ? end : given;
 	/* json-c takes blanks after the object for a part of it. */
 	while (object && is_blank(data[*ret_used - 1]))
 		--*ret_used;

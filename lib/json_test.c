@@ -79,6 +79,17 @@ static struct json_object *open_field(const char *value)
 	return object;
 }
 
+/* json-c cuts numbers beyond 64 bits silently before 0.17, and refuses the text since. */
+static bool cuts_numbers(void)
+{
+	static const char text[] = "{\"f\":99999999999999999999}";
+	struct json_object *object = NULL;
+	int r = json_parse(text, sizeof(text) - 1, &object, NULL);
+
+	json_object_put(object);
+	return r == 0;
+}
+
 /* Runs a reader on {"f": value}; `at` is its place. */
 #define READ(value, call)                                                                          \
 	({                                                                                         \
@@ -155,7 +166,8 @@ static void integers_keep_to_their_range(void **unused)
 	REFUSED("33", json_read_integer(at, 24, 32, &i),
 		"field \"f\": 33 is not between 24 and 32");
 	REFUSED("-1", json_read_integer(at, 0, 32, &i), "field \"f\": -1 is not between 0 and 32");
-	/* json-c cuts these silently. */
+	if (!cuts_numbers())
+		return;
 	REFUSED("99999999999999999999", json_read_integer(at, 0, INT64_MAX, &i),
 		"field \"f\": 18446744073709551615 is not between 0 and 9223372036854775807");
 	REFUSED("-99999999999999999999", json_read_integer(at, INT64_MIN, 0, &i),
@@ -179,7 +191,7 @@ static void a_value_in_a_message_is_cut_and_harmless(void **unused)
 	int64_t i;
 
 	(void)unused;
-	REFUSED("\"\x1b[31m\xc3\xa4\x7f\"", json_read_integer(at, 0, 1, &i),
+	REFUSED("\"\\u001b[31m\xc3\xa4\x7f\"", json_read_integer(at, 0, 1, &i),
 		"field \"f\": \"\\u001b[31m???\" is a string, not an integer");
 	memset(value + 1, 'x', 300);
 	strcpy(value + 301, "\"");
@@ -276,8 +288,9 @@ static void numbers_of_64_bits_are_never_clamped(void **unused)
 		"field \"f\": \"18446744073709551616\" is beyond 64 bits");
 	REFUSED("9223372036854775808", json_read_int64(at, &i),
 		"field \"f\": 9223372036854775808 is beyond 64 bits");
-	REFUSED("18446744073709551616", json_read_uint64(at, &u),
-		"field \"f\": 18446744073709551615 is beyond 64 bits");
+	if (cuts_numbers())
+		REFUSED("18446744073709551616", json_read_uint64(at, &u),
+			"field \"f\": 18446744073709551615 is beyond 64 bits");
 	REFUSED("-5", json_read_uint64(at, &u), "field \"f\": -5 is negative");
 }
 

@@ -1,10 +1,12 @@
 SRCS += $(addprefix lib/, \
 	err.c \
 	clock.c \
+	backoff.c \
 	child.c \
 	child_verdict.c \
 	files.c \
 	base64.c \
+	json_feed.c \
 	json_stream.c \
 	http.c \
 	http_verify.c \

@@ -25,6 +25,7 @@ side by side with the same names and addresses.
     process    how programs are started, watched, ended     namespace, node, pod   machines
     links      cables and switches                          etcd, gateway          etcd
     bird, tls, ping, steady, packets, wait                  lab, session, janitor  who owns what
+    systemd    a machine whose first process is systemd
     agent, cluster, cni                                     podman, containerd, libcni     runtimes
 """
 

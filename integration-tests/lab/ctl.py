@@ -22,12 +22,14 @@ class Ctl:
         if etcd and node not in etcd.switch.ports:
             etcd.join(node)
 
-    def _command(self, line):
+    def command(self, line):
         words = shlex.split(line) if isinstance(line, str) else list(line)
         return [self.program, *words, *(self.etcd.flags() if self.etcd else [])]
 
-    def run(self, line, **kwargs):
-        return self.node.run(self._command(line), check=False, **kwargs)
+    def run(self, line, env=None, **kwargs):
+        # What an editor leaves behind goes with the node.
+        return self.node.run(self.command(line), check=False, env={"TMPDIR": "/run", **(env or {})},
+                             **kwargs)
 
     def __call__(self, line, **kwargs):
         done = self.run(line, **kwargs)
@@ -48,4 +50,4 @@ class Ctl:
         return last[len("roostctl: "):]
 
     def process(self, line, **kwargs):
-        return self.node.spawn("roostctl", self._command(line), **kwargs)
+        return self.node.spawn("roostctl", self.command(line), **kwargs)

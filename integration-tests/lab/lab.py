@@ -9,6 +9,7 @@ from .bird import Bird
 from .etcd import EtcdCluster
 from .links import Cable, Switch
 from .node import Node
+from .systemd import Machine
 from .tls import Authority
 
 _SANITIZER = re.compile(r"^.*(ERROR: \w+Sanitizer|runtime error: ).*$", re.M)
@@ -27,6 +28,10 @@ class Lab:
     def node(self, name=None, **kwargs):
         """A machine (node.py), by default called n1, n2, ..."""
         return self._add(Node(self, name or f"n{self._count(Node) + 1}", **kwargs))
+
+    def machine(self, name):
+        """A node with a systemd of its own (systemd.py)."""
+        return self._add(Machine(self, name))
 
     def nodes(self, n):
         return [self.node() for _ in range(n)]

@@ -52,6 +52,8 @@ class Namespace:
     unshare = ["--net"]
     enter = ["--net"]
     script = "ip link set lo up"
+    # `cat` ends at end-of-file, that is with us; it is the smallest thing that does.
+    last = "exec cat"
 
     def __init__(self, lab, name):
         self.lab, self.name = lab, name
@@ -62,10 +64,9 @@ class Namespace:
 
     def _hold(self):
         """Start the holder and wait until it has set everything up."""
-        # `cat` ends at end-of-file, that is with us; it is the smallest thing that does.
-        script = f"set -e\n{self.script}\necho ready\nexec cat"
+        script = f"set -e\n{self.script}\necho ready\n{self.last}"
         self._holder = process.popen(
-            ["unshare", *self.unshare, "sh", "-c", script, "holder", *self.script_args()],
+            self.holder(["unshare", *self.unshare, "sh", "-c", script, "holder", *self.script_args()]),
             env=process.environment(self.lab.id), text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.pid = self._holder.pid
@@ -74,6 +75,10 @@ class Namespace:
             line = self._holder.stdout.readline()
             assert line, f"{self} could not be set up: {said}"
             said += line
+
+    def holder(self, argv):
+        """The command that becomes the holder."""
+        return argv
 
     def script_args(self):
         return []

@@ -26,7 +26,9 @@ class Session:
         self._lock = _lock(self.dir)
         self._janitor = subprocess.Popen(
             [sys.executable, "-I", "-S", "-B", pathlib.Path(__file__).with_name("janitor.py"),
-             self.id, self.dir], stdin=subprocess.PIPE, start_new_session=True, cwd="/")
+             self.id, self.dir], stdin=subprocess.PIPE, start_new_session=True, cwd="/",
+            # It may outlive whoever reads our output, and must not keep them waiting.
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self._labs = 0
 
     def lab(self):

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bgp: the sessions of this node, from its agent, or of all nodes, from etcd. */
+#include <errno.h>
+#include <string.h>
+
+#include "ctl/bgp_rows.h"
+#include "ctl/ctl.h"
+#include "ctl/verbs.h"
+#include "lib/keys.h"
+
+#define KEYS_STATUS_NODE KEYS_STATUS "node/"
+
+static const char *const watches[] = { KEYS_STATUS_NODE, KEYS_NODE, NULL };
+
+static const struct out_column columns[] = {
+	COLUMN("NODE", "node"),
+	COLUMN("SESSION", "session"),
+	COLUMN("PEER", "peer"),
+	COLUMN("AS", "asn"),
+	COLUMN("STATE", "state"),
+	WIDE("UP", "up"),
+	COLUMN("SINCE", "since"),
+	COLUMN("IMPORTED", "imported"),
+	COLUMN("EXPORTED", "exported"),
+	COLUMN("ERROR", "error"),
+	COLUMNS_END,
+};
+
+/* --- this node ------------------------------------------------------------------------------ */
+
+static int read_own(struct ctl *ctl, struct json_object *array, struct err *err)
+{
+	AUTO(json_put) struct json_object *status = NULL;
+	struct json_object *node;
+	unsigned code = 0;
+	int r = ctl_agent(ctl, "GET", "/v1/status", NULL, &code, &status, err);
+
+	if (r < 0) {
+		struct err said = *err;
+
+		return err_set(err, r, "%s; roostctl status says more, and bgp --all asks etcd",
+			       said.text);
+	}
+	node = out_at(status, "node");
+	r = bgp_rows(node ? json_object_get_string(node) : ctl->settings->node, status, array);
+	return r < 0 ? err_set(err, r, "out of memory") : 0;
+}
+
+/* --- all nodes ------------------------------------------------------------------------------ */
+
+static int add_node(const char *node, const struct ctl_kv *kv, struct json_object *array)
+{
+	AUTO(json_put) struct json_object *status = NULL;
+
+	/* What is no JSON tells as much as nothing. */
+	if (kv)
+		json_parse(kv->value, kv->value_len, &status, NULL);
+	return bgp_rows(node, status, array);
+}
+
+static int read_all(struct ctl *ctl, struct json_object *array, struct err *err)
+{
+	AUTO(ctl_kvs_done) struct ctl_kvs nodes = { 0 };
+	AUTO(ctl_kvs_done) struct ctl_kvs status = { 0 };
+	int r = ctl_read(ctl, KEYS_NODE, &nodes, err);
+
+	r = r < 0 ? r : ctl_read(ctl, KEYS_STATUS_NODE, &status, err);
+	for (size_t i = 0; r == 0 && i < nodes.n; i++) {
+		const char *name = nodes.v[i].key + strlen(KEYS_NODE);
+		char key[KEY_TEXT];
+
+		snprintf(key, sizeof(key), "%s%s", KEYS_STATUS_NODE, name);
+		if (add_node(name, ctl_find(&status, key), array) < 0)
+			r = err_set(err, -ENOMEM, "out of memory");
+	}
+	return r;
+}
+
+static int read_sessions(struct ctl *ctl, struct json_object **ret, struct err *err)
+{
+	AUTO(json_put) struct json_object *array = json_object_new_array();
+	int r;
+
+	if (!array)
+		return err_set(err, -ENOMEM, "out of memory");
+	r = ctl->settings->all ? read_all(ctl, array, err) : read_own(ctl, array, err);
+	if (r < 0)
+		return r;
+	bgp_rows_sort(array);
+	*ret = TAKE(array);
+	return 0;
+}
+
+const struct command_list bgp_list = {
+	.read = read_sessions,
+	.columns = columns,
+	.watches = watches,
+	.none = "There are no nodes: an agent that starts makes its own.",
+};

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctl/bgp_rows.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "ctl/out.h"
+#include "ctl/tree.h"
+
+static const char *text_at(struct json_object *object, const char *field)
+{
+	struct json_object *value = out_at(object, field);
+
+	return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
+}
+
+/* --- rows ----------------------------------------------------------------------------------- */
+
+static int session_row(const char *node, struct json_object *session, struct json_object *array)
+{
+	const char *state = text_at(session, "state");
+	struct tree t = tree_new();
+
+	tree_text(&t, "node", node);
+	tree_text(&t, "session", text_at(session, "name"));
+	tree_share(&t, "peer", out_at(session, "peer"));
+	tree_share(&t, "asn", out_at(session, "asn"));
+	tree_text(&t, "state", state);
+	tree_bool(&t, "up", strcmp(state, "Established") == 0);
+	tree_share(&t, "since", out_at(session, "since"));
+	tree_share(&t, "imported", out_at(session, "imported"));
+	tree_share(&t, "exported", out_at(session, "exported"));
+	tree_some_text(&t, "error", text_at(session, "error"));
+	return tree_end_in(&t, array);
+}
+
+/* quiet: nothing is wrong, there just are no sessions. */
+static int other_row(struct json_object *array, const char *node, const char *state, bool quiet,
+		     const char *why)
+{
+	struct tree t = tree_new();
+
+	tree_text(&t, "node", node);
+	tree_text(&t, "state", state);
+	tree_bool(&t, "up", quiet);
+	tree_text(&t, "error", why);
+	return tree_end_in(&t, array);
+}
+
+static int without_sessions(const char *node, struct json_object *status, struct json_object *array)
+{
+	const char *protocol = text_at(status, "bird.protocol");
+
+	if (!out_at(status, "bird"))
+		return other_row(array, node, "unmanaged", true,
+				 "the agent leaves BIRD alone: --bird-config is none");
+	if (!json_object_get_boolean(out_at(status, "bird.connected")))
+		return other_row(array, node, "down", false, "the agent cannot reach BIRD");
+	if (strcmp(protocol, "ospf") == 0)
+		return other_row(array, node, protocol, true,
+				 "runs OSPF, not BGP: see birdc show ospf neighbors");
+	if (strcmp(protocol, "rip") == 0)
+		return other_row(array, node, protocol, true,
+				 "runs RIP, not BGP: see birdc show rip neighbors");
+	if (strcmp(protocol, "none") == 0)
+		return other_row(array, node, protocol, true,
+				 "runs no routing protocol: config says protocol none");
+	return other_row(
+		array, node, "alone", true,
+		"runs BGP, but has nobody to talk to: no peer record is for this node, and "
+		"no other node is in its mesh");
+}
+
+int bgp_rows(const char *node, struct json_object *status, struct json_object *array)
+{
+	struct json_object *sessions = out_at(status, "sessions");
+	size_t n = json_object_is_type(sessions, json_type_array)
+			   ? json_object_array_length(sessions)
+			   : 0;
+	int r = 0;
+
+	if (!status)
+		return other_row(array, node, "silent", false,
+				 "its agent has reported nothing for a minute: is roostd running "
+				 "there, and does it reach etcd?");
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = session_row(node, json_object_array_get_idx(sessions, i), array);
+	return n || r < 0 ? r : without_sessions(node, status, array);
+}
+
+/* --- order ---------------------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+	struct json_object *x = *(struct json_object *const *)a,
+			   *y = *(struct json_object *const *)b;
+	int up = json_object_get_boolean(out_at(x, "up")) -
+		 json_object_get_boolean(out_at(y, "up"));
+	int node = strcmp(text_at(x, "node"), text_at(y, "node"));
+
+	return up ?: node ?: strcmp(text_at(x, "session"), text_at(y, "session"));
+}
+
+void bgp_rows_sort(struct json_object *array)
+{
+	json_object_array_sort(array, compare);
+}

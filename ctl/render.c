@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* render: what the agent would give BIRD, and how that differs from what runs. */
+#include <errno.h>
+#include <string.h>
+
+#include "confd/diff.h"
+#include "ctl/ctl.h"
+#include "ctl/tree.h"
+#include "ctl/verbs.h"
+
+#define EXIT_DIFFERS 1
+
+static const char *text_at(struct json_object *object, const char *field)
+{
+	struct json_object *value = out_at(object, field);
+
+	return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
+}
+
+/* What BIRD reads past, and so does patch(1). */
+static void say_around(const struct ctl *ctl, struct json_object *config)
+{
+	struct json_object *left_out = out_at(config, "leftOut");
+
+	if (ctl->settings->diff && strcmp(text_at(config, "runningFrom"), "accepted by BIRD") != 0)
+		out_say(&ctl->out, "# %s: %s", text_at(config, "path"),
+			text_at(config, "runningFrom"));
+	for (size_t i = 0; left_out && i < json_object_array_length(left_out); i++) {
+		struct json_object *entry = json_object_array_get_idx(left_out, i);
+
+		out_say(&ctl->out, "# left out: %s: %s", text_at(entry, "record"),
+			text_at(entry, "reason"));
+	}
+}
+
+static int make_diff(struct json_object *config, char **ret)
+{
+	const char *running = text_at(config, "running"), *wanted = text_at(config, "wanted");
+	const struct diff_side before = { "running", running, strlen(running) },
+			       after = { "wanted", wanted, strlen(wanted) };
+
+	return diff_unified(&before, &after, ret);
+}
+
+static int show_diff(const struct ctl *ctl, struct json_object *config, struct err *err)
+{
+	AUTO(free) char *diff = NULL;
+	int r = make_diff(config, &diff);
+
+	if (r < 0)
+		return err_set(err, r, "out of memory");
+	if (ctl->out.format == OUT_JSON) {
+		json_object_object_add(config, "same", json_object_new_boolean(!*diff));
+		json_object_object_add(config, "diff", json_object_new_string(diff));
+		r = out_json(&ctl->out, config);
+	} else {
+		fputs(diff, ctl->out.to);
+	}
+	return r < 0 ? r : *diff ? EXIT_DIFFERS : 0;
+}
+
+/* No fault: somebody wanted it so. */
+static int show_unmanaged(const struct ctl *ctl, struct json_object *config)
+{
+	if (ctl->out.format == OUT_JSON)
+		return out_json(&ctl->out, config);
+	out_say(&ctl->out, "# the agent leaves BIRD alone: --bird-config is none");
+	return 0;
+}
+
+int render_run(struct ctl *ctl, struct err *err)
+{
+	AUTO(json_put) struct json_object *config = NULL;
+	const char *wrong;
+	int r = ctl_agent(ctl, "GET", "/v1/bird/config", NULL, NULL, &config, err);
+
+	if (r < 0)
+		return r;
+	if (!json_object_get_boolean(out_at(config, "managed")))
+		return show_unmanaged(ctl, config);
+	wrong = text_at(config, "wantedError");
+	if (*wrong)
+		return err_set(err, -EINVAL, "BIRD's configuration cannot be rendered: %s", wrong);
+	say_around(ctl, config);
+	if (ctl->settings->diff)
+		return show_diff(ctl, config, err);
+	if (ctl->out.format == OUT_JSON)
+		return out_json(&ctl->out, config);
+	fputs(text_at(config, "wanted"), ctl->out.to);
+	return 0;
+}

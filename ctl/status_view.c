@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctl/status_view.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "ctl/out.h"
+#include "ctl/tree.h"
+
+struct status_view status_view_new(void)
+{
+	struct status_view v = { json_object_new_array(), json_object_new_array(), false };
+
+	v.failed = !v.parts || !v.problems;
+	return v;
+}
+
+void status_view_done(struct status_view *v)
+{
+	json_object_put(v->parts);
+	json_object_put(v->problems);
+	*v = (struct status_view){ 0 };
+}
+
+static char *format(const char *fmt, va_list args) __attribute__((format(printf, 1, 0)));
+static char *format(const char *fmt, va_list args)
+{
+	char *text;
+
+	return vasprintf(&text, fmt, args) < 0 ? NULL : text;
+}
+
+static void end_row(struct status_view *v, struct tree *t, struct json_object *array,
+		    const char *name, const char *text)
+{
+	if (text)
+		tree_text(t, name, text);
+	else
+		t->failed = true;
+	v->failed = (!array || tree_end_in(t, array) < 0) || v->failed;
+}
+
+void status_part(struct status_view *v, const char *part, const char *state, const char *fmt, ...)
+{
+	AUTO(free) char *text = NULL;
+	struct tree t = tree_new();
+	va_list args;
+
+	va_start(args, fmt);
+	text = format(fmt, args);
+	va_end(args);
+	tree_text(&t, "part", part);
+	tree_text(&t, "state", state);
+	end_row(v, &t, v->parts, "about", text);
+}
+
+void status_problem(struct status_view *v, const char *level, const char *since, const char *part,
+		    const char *fmt, ...)
+{
+	AUTO(free) char *text = NULL;
+	struct tree t = tree_new();
+	va_list args;
+
+	va_start(args, fmt);
+	text = format(fmt, args);
+	va_end(args);
+	tree_text(&t, "level", level);
+	tree_some_text(&t, "since", since);
+	tree_text(&t, "part", part);
+	end_row(v, &t, v->problems, "problem", text);
+}
+
+/* --- which part, how bad -------------------------------------------------------------------- */
+
+const char *status_part_of(const char *health)
+{
+	/* With a slash at its end: all that begin so. */
+	static const struct {
+		const char *health, *part;
+	} of[] = {
+		{ "etcd", "etcd" },           { "certificate/", "etcd" },
+		{ "status", "etcd" },         { "kernel", "kernel" },
+		{ "links", "kernel" },        { "rp_filter", "kernel" },
+		{ "route/", "kernel" },       { "blackhole/", "kernel" },
+		{ "bird", "bird" },           { "bird-config", "bird" },
+		{ "bird-protocols", "bird" }, { "routing/", "bird" },
+		{ "session/", "bird" },       { "peer/", "bird" },
+		{ "filter/", "bird" },        { "node/", "bird" },
+		{ "pool/", "addresses" },     { "pool-full/", "addresses" },
+		{ "extent/", "addresses" },   { "block/", "addresses" },
+		{ "host/", "addresses" },     { "files", "addresses" },
+		{ "drain", "addresses" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
+		size_t n = strlen(of[i].health);
+
+		if (of[i].health[n - 1] == '/' ? strncmp(of[i].health, health, n) == 0
+					       : strcmp(of[i].health, health) == 0)
+			return of[i].part;
+	}
+	return "agent";
+}
+
+static const char *text_at(struct json_object *object, const char *field)
+{
+	struct json_object *value = out_at(object, field);
+
+	return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
+}
+
+static long long number_at(struct json_object *object, const char *field)
+{
+	return json_object_get_int64(out_at(object, field));
+}
+
+static const char *worse(const char *a, const char *b)
+{
+	static const char *const levels[] = { "ok", "warning", "error" };
+	size_t i = ARRAY_SIZE(levels), j = ARRAY_SIZE(levels);
+
+	while (i > 0 && strcmp(levels[i - 1], a) != 0)
+		i--;
+	while (j > 0 && strcmp(levels[j - 1], b) != 0)
+		j--;
+	return j > i ? levels[j - 1] : a;
+}
+
+const char *status_view_state(const struct status_view *v)
+{
+	const char *state = "ok";
+
+	for (size_t i = 0; i < json_object_array_length(v->problems); i++)
+		state = worse(state, text_at(json_object_array_get_idx(v->problems, i), "level"));
+	return state;
+}
+
+/* Of one part, by the agent's health. */
+static const char *state_of(struct json_object *status, const char *part)
+{
+	struct json_object *health = out_at(status, "health");
+	const char *state = "ok";
+
+	if (!json_object_is_type(health, json_type_array))
+		return state;
+	for (size_t i = 0; i < json_object_array_length(health); i++) {
+		struct json_object *entry = json_object_array_get_idx(health, i);
+
+		if (strcmp(status_part_of(text_at(entry, "part")), part) == 0)
+			state = worse(state, text_at(entry, "level"));
+	}
+	return state;
+}
+
+/* --- the agent's status --------------------------------------------------------------------- */
+
+static const char *many(long long n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void part_agent(struct status_view *v, struct json_object *status)
+{
+	const char *address = text_at(status, "address"), *started = text_at(status, "started");
+	bool ready = json_object_get_boolean(out_at(status, "ready"));
+
+	/* The fraction of the second tells two starts apart, but nothing to people. */
+	status_part(v, "agent", ready ? state_of(status, "agent") : "error",
+		    "roostd %s since %.*s%s on node %s; %s", text_at(status, "version"),
+		    (int)strcspn(started, "."), started, strchr(started, '.') ? "Z" : "",
+		    text_at(status, "node"), *address ? address : "its address is not known yet");
+	if (!ready)
+		status_problem(v, "error", "", "agent", "not ready: %s", text_at(status, "reason"));
+}
+
+static void part_etcd(struct status_view *v, struct json_object *status)
+{
+	bool connected = json_object_get_boolean(out_at(status, "etcd.connected"));
+	const char *endpoint = text_at(status, "etcd.endpoint");
+	const char *error = text_at(status, "etcd.error");
+
+	if (connected)
+		status_part(v, "etcd", state_of(status, "etcd"), "connected to %s", endpoint);
+	else
+		status_part(v, "etcd", worse("warning", state_of(status, "etcd")),
+			    "not connected: %s", *error ? error : "it has not answered yet");
+}
+
+static void part_kernel(struct status_view *v, struct json_object *status)
+{
+	long long links = number_at(status, "kernel.links"),
+		  routes = number_at(status, "kernel.routes"),
+		  repairs = number_at(status, "kernel.repairs");
+
+	status_part(v, "kernel", state_of(status, "kernel"),
+		    "%lld pod link%s, %lld route%s; %lld repair%s, %lld refused", links,
+		    many(links), routes, many(routes), repairs, many(repairs),
+		    number_at(status, "kernel.failures"));
+}
+
+static void part_bird(struct status_view *v, struct json_object *status)
+{
+	const char *state = state_of(status, "bird"), *when = text_at(status, "bird.when");
+	const char *protocol = text_at(status, "bird.protocol");
+	AUTO(free) char *runs = NULL;
+
+	if (!out_at(status, "bird")) {
+		status_part(v, "bird", state, "left alone: --bird-config is none");
+		return;
+	}
+	if (*protocol && strcmp(protocol, "bgp") != 0)
+		runs = strdup(strcmp(protocol, "none") == 0 ? "no routing protocol" : protocol);
+	else if (asprintf(&runs, "bgp, %lld of %lld sessions up",
+			  number_at(status, "bird.established"),
+			  number_at(status, "bird.sessions")) < 0)
+		runs = NULL;
+	if (!runs)
+		v->failed = true;
+	else if (json_object_get_boolean(out_at(status, "bird.connected")))
+		status_part(v, "bird", state, "BIRD %s; %s; configuration %s%s%s",
+			    text_at(status, "bird.version"), runs,
+			    text_at(status, "bird.configuration"), *when ? " at " : "", when);
+	else
+		status_part(v, "bird", worse("warning", state), "not connected");
+}
+
+static void part_addresses(struct status_view *v, struct json_object *status)
+{
+	long long used = number_at(status, "total.used"), left = number_at(status, "total.free"),
+		  blocks = number_at(status, "total.blocks"),
+		  pods = number_at(status, "attachments");
+	bool drained = json_object_get_boolean(out_at(status, "drained"));
+
+	status_part(v, "addresses", state_of(status, "addresses"),
+		    "%lld in use by %lld pod%s, %lld free, in %lld block%s%s", used, pods,
+		    many(pods), left, blocks, many(blocks), drained ? "; drained" : "");
+}
+
+void status_view_agent(struct status_view *v, struct json_object *status)
+{
+	struct json_object *health = out_at(status, "health");
+
+	part_agent(v, status);
+	part_etcd(v, status);
+	part_kernel(v, status);
+	part_bird(v, status);
+	part_addresses(v, status);
+	if (!json_object_is_type(health, json_type_array))
+		return;
+	for (size_t i = 0; i < json_object_array_length(health); i++) {
+		struct json_object *entry = json_object_array_get_idx(health, i);
+		const char *level = text_at(entry, "level");
+
+		status_problem(v, *level ? level : "warning", text_at(entry, "since"),
+			       text_at(entry, "part"), "%s", text_at(entry, "reason"));
+	}
+}

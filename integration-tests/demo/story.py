@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the demo tells, step by step. Each step fails if what it shows is not so."""
+
+import json
+import re
+
+from .stage import ROUTER_AS
+
+# What an operator asks.
+QUESTIONS = ("node list", "status", "bgp --all", "ipam show", "ipam check",
+             "address list n1 -o wide")
+
+
+def tell(stage):
+    come_up(stage)
+    pods = start_pods(stage)
+    cross(stage, pods)
+    lose_agent(stage, pods)
+    lose_etcd(stage, pods)
+    look(stage)
+
+
+def come_up(stage):
+    stage.say("one etcd, a top-of-rack router and three nodes, each a machine of its own")
+    stage.machines()
+    stage.start_router()
+    for name, node in stage.nodes().items():
+        stage.sh(node, "ip -br -4 address show dev eth0")
+
+    stage.say("the operator: a pool, and the router as everybody's BGP neighbour")
+    for words in ("pool create web cidr=10.1.0.0/16", "config set mesh=false",
+                  f"peer create tor address={stage.address(stage.router)} asn={ROUTER_AS} "
+                  "allowLocalAs=1"):
+        stage.sh(stage.control, f"roostctl {words}")
+
+    stage.say("BIRD and roostd start on every node; plugins and conflist are installed")
+    for m in stage.members:
+        m.spawn()
+    for m in stage.members:
+        m.agent.wait_ready(60)
+    for m in stage.members:
+        m.wait_configured(60)
+        stage.prompt(m.node.name, "roostd")
+        for words in ("node", "registered as", "published"):
+            said_by(stage, m, words)
+    for m in stage.members:
+        stage.install(m, shown=m is stage.members[0])
+
+
+def start_pods(stage):
+    stage.say("pods start: the plugin is executed as container runtimes do it, and says what it did")
+    pods = [stage.pod(m, f"web{i + 1}", whole=i == 0) for i, m in enumerate(stage.members)]
+    stage.sh(stage.members[0].node, "ip route")
+    return pods
+
+
+def cross(stage, pods):
+    stage.say("the router has learned where the pods live: blocks, not one route per pod")
+    blocks = {b for m in stage.members for b in m.blocks()}
+    stage.wait(lambda: blocks <= set(routes(stage.router)), f"routes to {blocks} on the router")
+    shown = stage.sh(stage.router, "ip route show proto bird")
+    assert not re.search(r"/32|^10\.1\.\d+\.\d+ ", shown, re.M), "a pod's own route left its node"
+    stage.sh(stage.router, "birdc show protocols | grep -i -E 'name|bgp'")
+
+    stage.say("pings cross: pod to pod by way of the router (ttl 61: three hops), router to pod")
+    for a, b in ((0, 1), (1, 2), (2, 0)):
+        wait_way(stage, pods[a], pods[b].address)
+        stage.sh(pods[a].member.node, f"ping -n -c 2 -i 0.1 {pods[b].address}", pod=pods[a])
+    stage.sh(stage.router, f"ping -n -c 2 -i 0.1 {pods[0].address}")
+
+
+def lose_agent(stage, pods):
+    member = stage.members[0]
+    stage.say(f"the agent of {member.node.name} is killed while a ping runs to a pod there")
+    ping = stage.follow(pods[1], pods[0].address)
+    stage.sh(member.node, f"kill -9 {member.agent.process.pid}")
+    member.agent.process.wait()
+    stage.sh(member.node, "curl -sS --unix-socket /run/roost/agent.sock http://localhost/v1/status",
+             fails=True)
+    stage.sh(stage.router, f"ping -n -q -c 40 -i 0.05 {pods[0].address}")
+    stage.sh(stage.router, "ip route show proto bird")
+    stage.say("the agent starts again (systemd would have done so), finds everything as it was")
+    member.agent.start(timeout=60)
+    stage.prompt(member.node.name, "roostd")
+    said_by(stage, member, "registered as")
+    said = ping.finish()
+    assert re.search(r" 0% packet loss", said), "packets were lost"
+    stage.say(f"somebody flushes our routes on {member.node.name}; they are back")
+    stage.sh(member.node, "ip route flush proto roost")
+    wait_way(stage, pods[2], pods[0].address)
+    stage.wait(lambda: "is back" in member.agent.log, "the agent's words")
+    said_by(stage, member, "is back")
+    stage.sh(member.node, "ip route show proto roost")
+
+
+def lose_etcd(stage, pods):
+    member, first = stage.members[0], stage.etcd.members[0]
+    stage.say("etcd is killed: pods still start, and are reached")
+    stage.sh(stage.control, f"kill -9 {first.process.pid}")
+    first.process.wait()
+    stage.sh(stage.control, "etcdctl --command-timeout=500ms endpoint health 2>&1 | "
+             "grep 'is unhealthy'")
+    late = stage.pod(member, "late")
+    wait_way(stage, pods[2], late.address)
+    stage.sh(pods[2].member.node, f"ping -n -c 2 -i 0.1 {late.address}", pod=pods[2])
+    stage.say("etcd comes back and is told what has happened meanwhile")
+    first.start()
+    member.agent.wait_agreed(60)
+    shown = stage.sh(stage.control, "etcdctl get --prefix --keys-only "
+                     f"/roost/v1/host/{member.node.name}/address/ | grep .")
+    assert late.address in shown
+    late.delete()
+
+
+def look(stage):
+    node = stage.members[0].node
+    # Agents tell etcd how they are at most every five seconds.
+    stage.wait(lambda: all_up(stage), "every node's word that its session is up")
+    stage.say(f"what roostctl says of it all, on {node.name}")
+    for words in QUESTIONS:
+        stage.sh(node, f"roostctl {words}")
+
+
+def all_up(stage):
+    done = stage.members[0].node.run([stage.build / "roostctl", "bgp", "--all", "-o", "json"],
+                                     env=stage.env())
+    return [s["state"] for s in json.loads(done.stdout)] == ["Established"] * len(stage.members)
+
+
+# --- waiting: shown is only what then holds -----------------------------------------------------------
+
+def said_by(stage, member, words):
+    """The newest line of the agent's log with these words."""
+    stage.lines(next((x for x in reversed(member.agent.log.splitlines()) if words in x), ""))
+
+
+def routes(node):
+    return [line.split()[0] for line in node.run("ip route").stdout.splitlines()]
+
+
+def wait_way(stage, pod, address):
+    stage.wait(lambda: pod.pod.ping(address), f"{pod.name} to reach {address}")
