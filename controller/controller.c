@@ -28,6 +28,7 @@ static void on_elected(int64_t token, void *arg)
 		log_error("keeper", "%s", strerror(-r));
 		sd_event_exit(c->event, r);
 	}
+	controller_kube_start(c);
 }
 
 static void on_deposed(const char *why, void *arg)
@@ -37,6 +38,7 @@ static void on_deposed(const char *why, void *arg)
 	c->leads = false;
 	log_warning("election", "this controller leads no more: %s", why);
 	lifecycle_status(c->lifecycle, "stands by");
+	controller_kube_stop(c);
 	keeper_stop(c->keeper);
 	/* The mirror of a large cluster is many megabytes, and a stand-by needs none of it. */
 	malloc_trim(0);
@@ -224,6 +226,7 @@ int controller_new(struct controller_settings *settings, int argc, char *const *
 	r = r < 0 ? r : health_new(NULL, NULL, &c->health);
 	r = r < 0 ? r : pass_new(c->event, on_pass, c, &c->pass);
 	r = r < 0 ? r : make_id(c, err);
+	r = r < 0 ? r : controller_kube_check(c, err);
 	r = r < 0 ? r : open_store(c, err);
 	r = r < 0 ? r : open_election(c);
 	r = r < 0 ? r : open_monitor(c);
@@ -241,6 +244,8 @@ void controller_free(struct controller *c)
 	if (!c)
 		return;
 	monitor_free(c->monitor);
+	if (c->timers)
+		controller_kube_stop(c);
 	keeper_free(c->keeper);
 	elect_free(c->elect);
 	store_free(c->store);

@@ -7,7 +7,8 @@
 #include "lib/clock.h"
 #include "lib/model.h"
 
-/* Pools are looked at so often in a minute at most: each look goes over all blocks. */
+/* Pools and Kubernetes' Nodes are looked at so often in a minute at most: a look goes over all of
+ * them. */
 #define POOL_LOOKS    30
 #define RECLAIM_AFTER 3600U
 
@@ -26,6 +27,7 @@ struct keeper {
 	size_t mended;
 	struct timer compare, look, wake;
 	bool compare_due, look_due;
+	int64_t looked; /* at which revision; another one is worth a look */
 	struct keeper_stats stats;
 };
 
@@ -187,6 +189,7 @@ static int compare(struct keeper *k)
 		return -ENOMEM;
 	}
 	k->compare_due = false;
+	k->look_due = true;
 	k->stats.comparisons++;
 	k->stats.comparison_us = clock_monotonic_us() - before;
 	log_debug("audit", "%zu keys compared in %llu us, %zu findings", k->mirror.n,
@@ -195,14 +198,30 @@ static int compare(struct keeper *k)
 	return 0;
 }
 
-static void look_at_pools(struct keeper *k, struct plans *plans)
+static void look_at_kubernetes(struct keeper *k, const char *utc, struct plans *plans)
+{
+	struct err alarm = { "" };
+
+	if (!k->o.kube)
+		return;
+	kube_decide(k->o.kube, &k->mirror, timers_now(k->o.timers), k->o.minute, utc, plans,
+		    &alarm);
+	if (alarm.text[0])
+		health_set(k->o.health, "kubernetes-nodes", LOG_LEVEL_ERROR, "%s", alarm.text);
+	else
+		health_clear(k->o.health, "kubernetes-nodes");
+	kube_expected(k->o.kube, &k->mirror, k->o.expect, k->o.arg);
+}
+
+static void look(struct keeper *k, struct plans *plans)
 {
 	char utc[TIME_TEXT];
 
 	k->look_due = false;
-	pools_decide(&k->pools, &k->mirror, timers_now(k->o.timers), clock_utc_text(utc),
-		     k->o.minute, plans);
-	timer_set(k->o.timers, &k->look, k->o.minute / POOL_LOOKS, k->o.minute / POOL_LOOKS);
+	k->looked = k->mirror.revision;
+	clock_utc_text(utc);
+	pools_decide(&k->pools, &k->mirror, timers_now(k->o.timers), utc, k->o.minute, plans);
+	look_at_kubernetes(k, utc, plans);
 }
 
 /* --- the pass ------------------------------------------------------------------------------- */
@@ -226,10 +245,9 @@ int keeper_pass(struct keeper *k)
 	if (r == 0 && k->compare_due)
 		r = compare(k);
 	if (k->look_due)
-		look_at_pools(k, &plans);
-	else if (!k->look.set)
-		timer_set(k->o.timers, &k->look, k->o.minute / POOL_LOOKS,
-			  k->o.minute / POOL_LOOKS);
+		look(k, &plans);
+	else if (k->looked != k->mirror.revision)
+		keeper_look(k);
 	if (plans.failed)
 		return -ENOMEM;
 	work_do(k->work, plans.v, plans.n);
@@ -244,6 +262,13 @@ static void on_compare(void *arg)
 
 	k->compare_due = true;
 	k->o.changed(k->o.arg);
+}
+
+void keeper_look(struct keeper *k)
+{
+	if (k->started && !k->look.set && !k->look_due)
+		timer_set(k->o.timers, &k->look, k->o.minute / POOL_LOOKS,
+			  k->o.minute / POOL_LOOKS);
 }
 
 static void on_look(void *arg)
@@ -299,9 +324,11 @@ void keeper_stop(struct keeper *k)
 	plans_done(&k->mending);
 	k->mended = 0;
 	k->failed = 0;
-	k->started = k->in_sync = false;
+	k->looked = 0;
+	k->started = k->in_sync = k->look_due = false;
 	/* What only the leader says. */
 	health_clear(k->o.health, "config");
+	health_clear(k->o.health, "kubernetes-nodes");
 	health_sweep(k->o.health, "removed/");
 	health_sweep(k->o.health, "removed/");
 }

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "controller/decide_kube.h"
 #include "controller/decide_pools.h"
 #include "controller/decide_removals.h"
 #include "controller/decide_repairs.h"
@@ -26,6 +27,9 @@ struct keeper_options {
 	const struct elect *elect;
 	const char *prefix;
 	uint32_t minute; /* ms of one */
+	/* What Kubernetes says, and whom to ask it about; NULL: there is none. */
+	const struct kube_nodes *kube;
+	void (*expect)(const char *name, const char *uid, void *arg);
 	/* There may be something to do. */
 	void (*changed)(void *arg);
 	void *arg;
@@ -39,6 +43,8 @@ AUTO_DEFINE(struct keeper *, keeper_free)
 int keeper_start(struct keeper *k);
 void keeper_stop(struct keeper *k);
 
+/* Kubernetes has said something new. */
+void keeper_look(struct keeper *k);
 /* Decides and sends; negative: not all could be done, come again. */
 int keeper_pass(struct keeper *k);
 /* Whether everything was read, so that it can decide. */

@@ -64,11 +64,16 @@ static inline struct world *world_begin(void)
 							    15, &handlers, w },
 				   &w->elect),
 			 0);
-	assert_int_equal(
-		keeper_new(&(struct keeper_options){ w->store, &w->time.base, w->health, w->elect,
-						     P, 60000, world_changed, w },
-			   &w->keeper),
-		0);
+	assert_int_equal(keeper_new(&(struct keeper_options){ .store = w->store,
+							      .timers = &w->time.base,
+							      .health = w->health,
+							      .elect = w->elect,
+							      .prefix = P,
+							      .minute = 60000,
+							      .changed = world_changed,
+							      .arg = w },
+				    &w->keeper),
+			 0);
 	return w;
 }
 

@@ -8,10 +8,12 @@ SRCS += $(addprefix controller/, \
 	decide_removals.c \
 	decide_repairs.c \
 	decide_pools.c \
+	decide_kube.c \
 	work.c \
 	keeper.c \
 	controller.c \
 	controller_show.c \
+	controller_kube.c \
 	)
 
 PROGRAMS += roost-controller
@@ -19,6 +21,7 @@ PROGRAM_SRCS.roost-controller := controller/main.c
 
 PURE_TESTS += $(addprefix controller/, \
 	elect_test \
+	decide_kube_test \
 	keeper_test \
 	keeper_return_test \
 	)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controller/settings.h"
 
+#include <errno.h>
+
 #include "lib/listen_address.h"
 
 static const struct option_def defs[] = {
@@ -16,6 +18,13 @@ static const struct option_def defs[] = {
 	  .check = listen_address_check,
 	  .help = "where Prometheus finds /metrics, /healthz and /readyz; a port alone is on "
 		  "loopback; without it nowhere" },
+	{ OPTION(controller_settings, kubernetes, "kubernetes", FLAG),
+	  .help = "copy labels of Kubernetes' Nodes, and remove nodes that are deleted there" },
+	{ OPTION(controller_settings, kubeconfig, "kubeconfig", PATH), .argument = "FILE",
+	  .help = "how to reach the API server; without it the service account of the pod; "
+		  "together with --kubernetes" },
+	{ OPTION(controller_settings, kube_context, "kube-context", TEXT), .argument = "NAME",
+	  .help = "which context of the kubeconfig; without it the current one" },
 	{ OPTION(controller_settings, config, "config", PATH), .argument = "FILE",
 	  .not_in_file = true, .help = "the configuration file" },
 	OPTIONS_LOG(controller_settings),
@@ -42,6 +51,9 @@ int controller_settings_load(int argc, char *const *argv, char *const *env,
 	if (r < 0 || *ret_verb != OPTIONS_RUN)
 		return r;
 	r = options_check_etcd(&ret->etcd, err);
+	if (r == 0 && !ret->kubernetes && (ret->kubeconfig[0] || ret->kube_context[0]))
+		r = err_set(err, -EINVAL, "--%s is of no use without --kubernetes",
+			    ret->kubeconfig[0] ? "kubeconfig" : "kube-context");
 	if (r < 0)
 		controller_settings_done(ret);
 	return r;

@@ -12,8 +12,10 @@
 
 struct controller_settings {
 	struct etcd_settings etcd;
-	const char *name;    /* "": the host name */
-	const char *metrics; /* "": nowhere */
+	const char *name;                      /* "": the host name */
+	const char *metrics;                   /* "": nowhere */
+	uint32_t kubernetes;                   /* a flag */
+	const char *kubeconfig, *kube_context; /* "": the pod's service account; the current one */
 	const char *config;
 	enum log_level log_level;
 	unsigned log_format; /* enum log_format */
