@@ -208,10 +208,10 @@ static void ask_some(struct kube *k)
 
 bool kube_in_doubt(struct kube *k, const char *name)
 {
-	struct kube_doubt *d;
+	struct kube_doubt *d = TAILQ_FIRST(&k->doubts);
 	bool found = false;
 
-	TAILQ_FOREACH(d, &k->doubts, entry) {
+	for (; d; d = TAILQ_NEXT(d, entry)) {
 		if (strcmp(d->name, name) != 0)
 			continue;
 		d->overtaken = true;

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from lab.kube import Cut, Hang, KubeApi, Say, Stream, event, expired, reply, status
+from lab.kube import Cut, Hang, KubeApi, Late, Say, Stream, event, expired, reply, status
 from lab.kube_driver import KubeDriver
 
 FAST = ("--backoff-ms", "20")
@@ -178,6 +178,26 @@ def test_a_deletion_is_confirmed_by_a_get(api, start):
     assert len(kube.gone) == 2 and kube.stats()["doubts"] == 0
 
 
+def test_a_node_made_anew_while_the_old_one_is_asked_for_is_not_lost(api, start):
+    """The GET's 404 comes after the watch has told of the new one."""
+    old = api.put("a")
+    kube = start()
+    kube.wait_sync()
+    api.wait_requests("watch", 1)
+    now = threading.Event()
+    not_found = reply(404, "NotFound", 'nodes "a" not found', details={"name": "a", "kind": "nodes"})
+    api.fault = lambda r: Late(now, not_found) if r.verb == "get" and api.count("get") == 1 else None
+    api.delete("a")
+    api.wait_requests("get", 1)
+    new = api.put("a", {"second": "life"})
+    api.put("marker")
+    kube.wait_node("marker")  # so the watch has told of the new one
+    assert "second" not in kube.nodes["a"]["labels"] and not kube.gone
+    now.set()
+    kube.wait_node("a", uid=new, second="life")
+    assert kube.gone == [("a", old)]
+
+
 def test_any_other_answer_means_not_gone(api, start):
     answers = [
         Say(404, b"404 page not found\n"),
@@ -226,7 +246,7 @@ def test_deletions_of_the_time_when_nobody_watched(api, start):
     kube.expect("was", "11-22")
     kube.expect("stays", api.nodes["stays"]["metadata"]["uid"])
     kube.expect("anew", "33-44")
-    kube.wait_trouble("503")
+    kube.wait_trouble("answers 503")
     assert not kube.gone
     start_fault.set()
     kube.wait_gone("was", "11-22")
@@ -257,7 +277,15 @@ def test_an_empty_list_alone_removes_nothing(api, start):
 # --- who we are ---------------------------------------------------------------------------------
 
 
-def test_a_pods_token_is_read_again_when_it_is_rotated(node, api, start):
+@pytest.fixture
+def api6(node):
+    made = KubeApi(node, address="::1")
+    yield made
+    made.close()
+
+
+def test_a_pods_token_is_read_again_when_it_is_rotated(api6, start):
+    api = api6
     api.tokens = {"first"}
     folder = api.service_account("first")
     api.put("a")
@@ -272,12 +300,12 @@ def test_a_pods_token_is_read_again_when_it_is_rotated(node, api, start):
     api.cut()
     api.wait(lambda: api.requests[-1].token == "second" and api.requests[-1].verb == "watch")
     kube.wait_well()
-    assert not any("401" in t for t in kube.troubles) and kube.stats()["token_reads"] == 2
+    assert not any("(401" in t for t in kube.troubles) and kube.stats()["token_reads"] == 2
     # Refused for good: told, with back-off, until a good one is there.
     with api.changed:
         api.tokens = {"third"}
     api.cut()
-    assert "check the token" in kube.wait_trouble("401")
+    assert "check the token" in kube.wait_trouble("(401")
     api.service_account("third")
     api.wait(lambda: api.requests[-1].token == "third" and api.requests[-1].verb == "watch")
     kube.wait_well()
@@ -353,7 +381,7 @@ def test_forbidden_names_verb_and_manifest(api, start):
         api.fault = lambda r: reply(403, "Forbidden", message, details={"kind": "nodes"}) \
             if r.verb == verb else None
         kube = start()
-        text = kube.wait_trouble("403")
+        text = kube.wait_trouble("(403")
         assert f"does not let us {verb} nodes" in text and "docs/kubernetes/controller.yaml" in text
         assert message in text
         api.fault = None
@@ -367,7 +395,7 @@ def test_retry_after_is_honoured(api, start):
         if api.count("list") == 1 else None
     kube = start()
     kube.wait_sync()
-    assert "429" in kube.troubles[0]
+    assert "answers 429" in kube.troubles[0]
     first, second = [r.at for r in api.requests if r.verb == "list"][:2]
     assert second - first >= 2.0
 

@@ -49,6 +49,13 @@ class Stream(Reply):
         self.pieces, self.stay = pieces, stay
 
 
+class Late(Reply):
+    """This answer, but only when the event has been set."""
+
+    def __init__(self, event, answer):
+        self.event, self.answer = event, answer
+
+
 class Hang(Reply):
     """No answer at all, until the server is closed."""
 
@@ -364,6 +371,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     # --- sending --------------------------------------------------------------------------------
 
     def _send(self, answer, request):
+        if isinstance(answer, Late):
+            answer.event.wait(60)
+            answer = answer.answer
         if answer is None:
             self._watch(request.query)
         elif isinstance(answer, Say):
