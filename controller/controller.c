@@ -185,6 +185,8 @@ static int open_election(struct controller *c)
 					  .elect = c->elect,
 					  .prefix = c->settings->etcd.prefix,
 					  .minute = c->settings->minute,
+					  .kube = c->settings->kubernetes ? &c->kube_nodes : NULL,
+					  .expect = controller_kube_expect,
 					  .changed = on_changed,
 					  .arg = c,
 				  },

@@ -68,14 +68,23 @@ static int replace(struct kube_nodes *k, struct kube_seen *fresh)
 	return 0;
 }
 
+/* The node's name is no label of its own: every selector has it by itself, and no record may. */
+static bool is_implicit(const struct label *label)
+{
+	return strcmp(label->key, "kubernetes.io/hostname") == 0;
+}
+
 int kube_nodes_put(struct kube_nodes *k, const struct kube_node *node)
 {
-	const struct node_spec spec = { .labels = node->labels,
-					.kubernetes_uid = node->uid,
-					.pod_cidrs = node->pod_cidrs };
+	AUTO(free) struct label *labels = calloc(node->labels.n + 1, sizeof(*labels));
+	struct node_spec spec = { .kubernetes_uid = node->uid, .pod_cidrs = node->pod_cidrs };
 	struct kube_seen fresh = { .name = strdup(node->name), .uid = strdup(node->uid) };
 
-	if (!fresh.name || !fresh.uid || node_spec_encode(&spec, &fresh.spec) < 0) {
+	spec.labels.v = labels;
+	for (size_t i = 0; labels && i < node->labels.n; i++)
+		if (!is_implicit(&node->labels.v[i]))
+			labels[spec.labels.n++] = node->labels.v[i];
+	if (!labels || !fresh.name || !fresh.uid || node_spec_encode(&spec, &fresh.spec) < 0) {
 		seen_done(&fresh);
 		return -ENOMEM;
 	}

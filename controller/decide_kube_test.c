@@ -34,10 +34,10 @@ static void put(struct world *w, const char *key, const char *value)
 
 static void node(struct world *w, const char *name, const char *uid, const char *zone)
 {
-	struct label labels[] = { { "zone", zone } };
+	struct label labels[] = { { "kubernetes.io/hostname", name }, { "zone", zone } };
 	struct kube_node n = { .name = (char *)(uintptr_t)name,
 			       .uid = (char *)(uintptr_t)uid,
-			       .labels = { labels, zone[0] ? 1 : 0, NULL } };
+			       .labels = { labels, zone[0] ? 2 : 1, NULL } };
 
 	assert_int_equal(kube_nodes_put(&w->nodes, &n), 0);
 }

@@ -11,6 +11,7 @@ import pytest
 from lab.agent import PREFIX, pool, put
 from lab.controller import (Controller, Simulated, acts, etcd_txn, leader_id, pool_of_all)
 from lab.ctl import Ctl
+from lab.kube import KubeApi
 from lab.wait import wait_until
 
 NOW = {"by": "test", "when": "2026-11-16T02:45:55Z", "now": True}
@@ -219,3 +220,68 @@ def test_a_full_pool_gets_back_what_others_do_not_need(lab, etcd, build, agents)
     assert any("full" in e["what"] for e in status["events"]), status
     wait_until(lambda: not [k for k in names(etcd, "host/n1/") if k.startswith("give-back")], 20,
                "n1 to answer")
+
+
+@pytest.mark.limit(150)
+def test_nodes_follow_kubernetes_but_not_blindly(lab, etcd, build):
+    pool_of_all(etcd)
+    c = Controller(lab.node("c1"), build, etcd, *QUICK)
+    api = KubeApi(c.node)
+    try:
+        c.flags += ["--kubernetes", "--kubeconfig", api.kubeconfig(token="secret")]
+        for i in range(10):
+            Simulated(etcd, f"n{i}", [i], alive=False).add()
+            api.put(f"n{i}", {"zone": "a"})
+        put(etcd, "spec/n3", asn=65003, labels={"old": "x"})
+        c.start()
+
+        def spec(i):
+            return json.loads(etcd.get(f"{PREFIX}spec/n{i}") or "{}")
+
+        def uid(i):
+            return api.nodes[f"n{i}"]["metadata"]["uid"]
+        wait_until(lambda: all(spec(i).get("kubernetesUid") == uid(i) for i in range(10)), 30,
+                   "UIDs in spec/")
+        assert spec(3)["asn"] == 65003 and spec(3)["labels"]["zone"] == "a"
+        assert "old" not in spec(3)["labels"]
+
+        # A heartbeat changes nothing, a label does.
+        before = {kv.key: kv.mod for kv in etcd.list(PREFIX + "spec/")}
+        for i in range(10):
+            api.touch(f"n{i}")
+        api.put("n4", {"zone": "b"})
+        wait_until(lambda: spec(4)["labels"]["zone"] == "b", 30, "the label")
+        after = {kv.key: kv.mod for kv in etcd.list(PREFIX + "spec/")}
+        assert {k for k in after if after[k] != before[k]} == {f"{PREFIX}spec/n4"}
+
+        # One that is deleted counts as removed; of what was deleted while nobody led too.
+        api.delete("n0")
+        wait_until(lambda: "n0" in names(etcd, "removed/"), 30, "n0 to be removed")
+        assert json.loads(etcd.get(f"{PREFIX}removed/n0"))["by"] == "kubernetes"
+        c.stop()
+        api.delete("n5")
+        c.start()
+        wait_until(lambda: "n5" in names(etcd, "removed/"), 30, "n5 to be removed")
+        assert names(etcd, "block/default/") and owned(etcd, "n5")
+
+        # Many at once: an alarm, and nothing else. A new Node of that name is welcome.
+        for i in (6, 7, 8):
+            api.delete(f"n{i}")
+        c.process.wait_log("gone from Kubernetes at once", 30)
+        compared = c.metrics()["roost_controller_comparisons_total"]
+        wait_until(lambda: c.metrics()["roost_controller_comparisons_total"] > compared + 4, 30,
+                   "more comparisons")
+        assert not names(etcd, "removed/") & {"n6", "n7", "n8"}
+        assert "kubernetes-nodes" in c.get("/readyz")[1]
+        for i in (5, 6, 7, 8):
+            api.put(f"n{i}")
+        wait_until(lambda: "n5" not in names(etcd, "removed/") and spec(5).get(
+            "kubernetesUid") == uid(5), 30, "n5 to be back")
+    finally:
+        api.close()
+
+
+def test_a_wrong_kubeconfig_is_told_at_the_start(lab, etcd, build):
+    c = Controller(lab.node("c1"), build, etcd, "--kubernetes", "--kubeconfig", "/nowhere")
+    done = c.node.run([build / "roost-controller", *etcd.flags(), *c.flags], check=False)
+    assert done.returncode == 1 and "/nowhere" in done.stderr
