@@ -116,7 +116,7 @@ static void show_metrics(struct serve_request *request, void *arg)
 static void show_healthz(struct serve_request *request, void *arg)
 {
 	(void)arg;
-	serve_reply_text(request, 200, "text/plain; charset=utf-8", "ok\n", 3);
+	serve_reply(request, 200, "{\"ok\":true}");
 }
 
 static struct json_object *problems(const struct controller *c)

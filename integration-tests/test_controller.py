@@ -3,6 +3,7 @@
 
 import ipaddress
 import json
+import pathlib
 import re
 import time
 
@@ -161,6 +162,11 @@ def test_a_stopped_node_keeps_and_a_removed_one_loses_its_addresses(lab, etcd, b
     assert len(owned(etcd, "n1")) == 1
     wait_until(lambda: not names(etcd, "removed/"), 60, "n1 to be freed")
     assert not owned(etcd, "n1") and not names(etcd, "host/n1/")
+    # Every metric of its own is explained, and nothing is that does not exist.
+    page = pathlib.Path(__file__).resolve().parent.parent / "docs/CONTROLLER.md"
+    shown = {re.match(r"\w+", k)[0] for k in c.metrics()}
+    assert set(re.findall(r"^\| `(roost_\w+)", page.read_text(), re.M)) == {
+        k for k in shown if k.startswith(("roost_controller_", "roost_cluster_"))}
     more = wait_until(lambda: n2.assign("more"), 30, "an address of n1's block",
                       errors=AssertionError)
     assert ipaddress.ip_address(more[0]) in ipaddress.ip_network("10.1.0.0/27")
