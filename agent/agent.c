@@ -470,6 +470,13 @@ static int open_routing(struct agent *a, struct err *err)
 	return strcmp(s->bird_config, "none") == 0 ? 0 : routing_new(&o, &a->routing, err);
 }
 
+static bool announced(void *arg)
+{
+	const struct agent *a = arg;
+
+	return a->report && report_stands(a->report);
+}
+
 static int open_addresses(struct agent *a, struct err *err)
 {
 	struct ipam_options o = {
@@ -485,6 +492,7 @@ static int open_addresses(struct agent *a, struct err *err)
 		.fence = fence,
 		.fence_moved = fence_moved,
 		.silence = silence,
+		.announced = announced,
 		.changed = changed,
 		.record = take_record,
 		.routes_changed = routes_changed,
@@ -540,8 +548,17 @@ static int start(struct agent *a, struct err *err)
 	r = r < 0 ? r : open_socket(a, err);
 	r = r < 0 ? r : watch_socket(a);
 	if (r >= 0 && a->settings->metrics[0])
-		r = monitor_new(a->event, a->timers, a->health, a->settings->metrics, a,
-				&a->monitor);
+		r = monitor_new(
+			&(struct monitor_options){
+				.event = a->event,
+				.timers = a->timers,
+				.health = a->health,
+				.address = a->settings->metrics,
+				.routes = api_monitor_routes(),
+				.n_routes = api_n_monitor_routes(),
+				.arg = a,
+			},
+			&a->monitor);
 	if (r < 0)
 		return r;
 	/* From here on the socket answers, be it with the reason why there is no address yet. */

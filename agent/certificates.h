@@ -8,10 +8,10 @@
  */
 #pragma once
 
-#include "agent/health.h"
-#include "agent/timers.h"
+#include "lib/health.h"
 #include "lib/metrics.h"
 #include "lib/store.h"
+#include "lib/timers.h"
 
 struct certificates;
 

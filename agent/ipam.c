@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/ipam_parts.h"
+#include "agent/report.h"
 #include "lib/clock.h"
 
 #define SECOND 1000000000LL
@@ -14,6 +15,8 @@
 #define WRITE_BEHIND_MS 25
 /* The controller may take a silent node's blocks after reclaimAfter; we stop before that. */
 #define RECLAIM_MARGIN 600
+/* How often it is asked whether our status stands again. */
+#define CHECK_AGAIN_MS 50
 
 /* --- may addresses be given? ---------------------------------------------------------------- */
 
@@ -35,6 +38,48 @@ static int64_t silence(const struct ipam *m)
 	return m->heard_before ? ipam_now() - m->heard_before : INT64_MAX;
 }
 
+/*
+ * A cut that outlasts our status may have cost us our blocks. Etcd's first word after it proves
+ * nothing, and does not end the silence: only a status that stands (from then on nobody takes
+ * anything), and then our registration and each block looked at, do.
+ */
+static int64_t cut_for(const struct ipam *m)
+{
+	return m->cut_since ? ipam_now() - m->cut_since : 0;
+}
+
+static bool outlasts_status(const struct ipam *m, int64_t ns)
+{
+	return ns / (SECOND / 1000) * 60 / m->o.minute > REPORT_LEASE_TTL;
+}
+
+static void begin_check(struct ipam *m)
+{
+	if (!m->doubt || !m->connected || !m->o.fence(m->o.arg))
+		return;
+	if (!m->o.announced(m->o.arg)) {
+		if (!m->again.set)
+			timer_set(m->o.timers, &m->again, CHECK_AGAIN_MS, CHECK_AGAIN_MS);
+		return;
+	}
+	m->doubt = false;
+	m->checking = true;
+	for (size_t i = 0; i < m->n_owned; i++)
+		m->owned[i]->verify = m->owned[i]->unchecked = true;
+}
+
+static void end_check(struct ipam *m)
+{
+	for (size_t i = 0; i < m->n_owned; i++)
+		if (m->owned[i]->unchecked)
+			return;
+	if (!m->checking)
+		return;
+	m->checking = false;
+	m->cut_since = 0;
+	log_info("ipam", "after a long time without etcd every block has been looked at");
+}
+
 static bool unverified(const struct ipam *m)
 {
 	for (size_t i = 0; i < m->n_owned; i++)
@@ -45,13 +90,19 @@ static bool unverified(const struct ipam *m)
 
 bool ipam_ready(struct ipam *m, struct err *why)
 {
-	int64_t limit;
+	int64_t limit, quiet;
 
 	if (m->removed) {
 		err_set(why, 0,
 			"node %s was removed from the cluster; delete the key removed/%s to take "
 			"it back",
 			m->o.node, m->o.node);
+		return false;
+	}
+	if (m->connected && (m->doubt || m->checking)) {
+		err_set(why, 0,
+			"it was cut off from etcd for more than a minute and first asks which "
+			"blocks it still has");
 		return false;
 	}
 	if (all_listed(m) && m->o.fence(m->o.arg) && m->connected &&
@@ -76,7 +127,10 @@ bool ipam_ready(struct ipam *m, struct err *why)
 		return false;
 	}
 	limit = (int64_t)(m->inputs.reclaim_after ?: 3600) - RECLAIM_MARGIN;
-	if (silence(m) / (SECOND / 1000) * 60 / m->o.minute > limit) {
+	quiet = silence(m);
+	if (quiet < cut_for(m))
+		quiet = cut_for(m);
+	if (quiet / (SECOND / 1000) * 60 / m->o.minute > limit) {
 		err_set(why, 0,
 			"etcd has been out of reach for more than %lld minutes, so this node's "
 			"blocks "
@@ -120,7 +174,9 @@ static int work(void *arg)
 			health_clear(m->o.health, "files");
 		m->local = r == 0;
 	}
+	begin_check(m);
 	ipam_verify(m);
+	end_check(m);
 	ipam_retry_waiting(m, NULL, NULL);
 	if (!m->known && all_listed(m) && m->o.fence(m->o.arg) && !unverified(m)) {
 		m->known = true;
@@ -130,6 +186,7 @@ static int work(void *arg)
 		ipam_restore_extents(m);
 		ipam_claim_ahead(m);
 		ipam_give_back(m);
+		ipam_answer_requests(m);
 	}
 	ipam_tell(m);
 	write_soon(m);
@@ -190,9 +247,17 @@ void ipam_notice(struct ipam *m, enum store_notice notice)
 	switch (notice) {
 	case STORE_WATCHING:
 		m->connected = true;
+		if (outlasts_status(m, cut_for(m)))
+			m->doubt = true;
+		else if (!m->checking)
+			m->cut_since = 0;
 		break;
 	case STORE_TROUBLE:
 		m->connected = false;
+		m->doubt = m->doubt || m->checking;
+		m->checking = false;
+		if (!m->cut_since && silence(m) != INT64_MAX)
+			m->cut_since = ipam_now() - silence(m);
 		/* Nobody answers: no need to wait any longer before the files are taken. */
 		on_start_over(m);
 		break;
@@ -322,6 +387,10 @@ int ipam_new(const struct ipam_options *options, struct ipam **ret, struct err *
 	r = r ?: ipam_inputs_start(m);
 	if (r < 0)
 		return err && err->text[0] ? r : err_set(err, r, "addresses: %s", strerror(-r));
+	if (m->heard_before && outlasts_status(m, ipam_now() - m->heard_before)) {
+		m->cut_since = m->heard_before;
+		m->doubt = true;
+	}
 	timer_set(m->o.timers, &m->start, START_GRACE_MS, 0);
 	timer_set(m->o.timers, &m->heard, m->o.minute, m->o.minute / 2);
 	ipam_leaks_start(m);

@@ -14,16 +14,16 @@
  */
 #pragma once
 
-#include "agent/health.h"
 #include "agent/kernel.h"
 #include "agent/readiness.h"
 #include "agent/register.h"
 #include "agent/status.h"
-#include "agent/timers.h"
 #include "ipam/request.h"
+#include "lib/health.h"
 #include "lib/metrics.h"
 #include "lib/serve.h"
 #include "lib/store.h"
+#include "lib/timers.h"
 
 struct ipam;
 
@@ -39,6 +39,8 @@ struct ipam_options {
 	void (*fence_moved)(int64_t revision, void *arg);
 	/* Microseconds since etcd was last heard of; UINT64_MAX: never. */
 	uint64_t (*silence)(void *arg);
+	/* Whether our status stands in etcd: while it does nobody takes our blocks. */
+	bool (*announced)(void *arg);
 	/* Something that status shows has changed. */
 	void (*changed)(void *arg);
 	/* A record under config, pool/ or extent/, by its relative key; value NULL: it is gone. */

@@ -624,7 +624,9 @@ void ipam_claim_ahead(struct ipam *m)
 		return;
 	n = allocator_claims_wanted(m->allocator, ipam_now(), needs, ARRAY_SIZE(needs));
 	for (int i = 0; i < n; i++) {
-		ipam_claim(m, &needs[i]);
+		/* Another node needs just what this one has given back. */
+		if (needs[i].reason != NEED_LOW_WATER || ipam_now() >= m->modest_until)
+			ipam_claim(m, &needs[i]);
 		block_need_done(&needs[i]);
 	}
 }

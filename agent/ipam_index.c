@@ -139,6 +139,7 @@ static void give_back_put(struct ipam *m, const char *network)
 	const char **grown;
 	char *copy;
 
+	m->modest_until = ipam_now() + (int64_t)m->o.minute * 1000000;
 	for (size_t i = 0; i < m->give_back.n; i++)
 		if (strcmp(m->give_back.v[i], network) == 0)
 			return;
@@ -164,9 +165,50 @@ static void give_back_deleted(struct ipam *m, const char *network)
 	}
 }
 
+static void on_answered(const struct store_reply *reply, void *arg)
+{
+	struct ipam *m = arg;
+
+	m->answering = NULL;
+	/* The watch tells that the key is gone; if it is not, the next pass tries again. */
+	if (reply->err && reply->err != -ECANCELED)
+		log_debug("ipam", "give-back: %s", reply->text);
+}
+
+static int answer(struct ipam *m, const char *network)
+{
+	char relative[KEY_TEXT], key[KEY_FULL_TEXT];
+	const struct store_compare ours = { .key = m->fence_key,
+					    .target = STORE_MOD_REVISION,
+					    .number = ipam_fence_revision(m) };
+	const struct store_op drop = { .kind = STORE_DELETE, .key = key };
+	const struct store_txn txn = { &ours, 1, &drop, NULL, 1, 0, true, false };
+	int r = key_give_back(relative, m->o.node, network);
+
+	r = r ?: key_full(m->o.prefix, relative, key);
+	return r ?: store_txn(m->o.store, &txn, 0, on_answered, m, &m->answering);
+}
+
+void ipam_answer_requests(struct ipam *m)
+{
+	for (size_t i = 0; i < m->give_back.n && !m->answering; i++) {
+		const char *network = m->give_back.v[i];
+
+		if (!ipam_can_claim(m, NULL) ||
+		    allocator_can_spare(m->allocator, &m->give_back, network, ipam_now()))
+			continue;
+		log_info("ipam",
+			 "the controller asked for blocks of network %s: there is none left "
+			 "to give back",
+			 network);
+		answer(m, network);
+	}
+}
+
 void ipam_index_done(struct ipam *m)
 {
 	store_cancel(m->verifying);
+	store_cancel(m->answering);
 	for (size_t i = 0; i < m->give_back.n; i++)
 		free((char *)(uintptr_t)m->give_back.v[i]);
 	free(m->give_back.v);
@@ -208,6 +250,9 @@ void ipam_host_deleted(struct ipam *m, const struct key *key, const char *full, 
 	}
 }
 
+/* The registration is looked at by its own module meanwhile. */
+#define LOOK_AGAIN_MS 50
+
 /* --- looking at block keys ------------------------------------------------------------------ */
 
 static void block_found(struct ipam *m, struct owned *o, const struct store_kv *kv)
@@ -233,17 +278,36 @@ static void block_found(struct ipam *m, struct owned *o, const struct store_kv *
 		ipam_block_lost(m, o, block.node, kv->mod_revision);
 }
 
+static void look_again(struct ipam *m)
+{
+	for (size_t i = 0; i < m->n_looking; i++)
+		if (m->looking[i])
+			m->looking[i]->again = true;
+	if (!m->again.set)
+		timer_set(m->o.timers, &m->again, LOOK_AGAIN_MS, LOOK_AGAIN_MS);
+}
+
 static void on_verified(const struct store_reply *reply, void *arg)
 {
 	struct ipam *m = arg;
 
 	m->verifying = NULL;
-	for (size_t i = 0; i < m->n_looking && !reply->err; i++) {
+	if (reply->err == -ECANCELED)
+		return;
+	/* Not our registration any more, or another revision of it: what was read proves nothing.
+	 */
+	if (reply->err || !reply->succeeded)
+		look_again(m);
+	for (size_t i = 0; i < m->n_looking && !reply->err && reply->succeeded; i++) {
 		struct owned *o = m->looking[i];
 
 		/* Older than what a claim has told meanwhile: no news. */
-		if (!o || o->call || i >= reply->n_ops || reply->revision < o->revision)
+		if (!o || o->call || i >= reply->n_ops || reply->revision < o->revision) {
+			if (o)
+				o->verify = o->verify || o->unchecked;
 			continue;
+		}
+		o->unchecked = false;
 		if (reply->ops[i].n)
 			block_found(m, o, &reply->ops[i].kvs[0]);
 		else
@@ -276,6 +340,9 @@ void ipam_verify(struct ipam *m)
 {
 	AUTO(free) char(*keys)[KEY_FULL_TEXT] = NULL;
 	struct store_op ops[STORE_TXN_MAX];
+	const struct store_compare ours = { .key = m->fence_key,
+					    .target = STORE_MOD_REVISION,
+					    .number = ipam_fence_revision(m) };
 	size_t n;
 
 	/* Only the registered owner may draw conclusions from what is missing. */
@@ -283,10 +350,13 @@ void ipam_verify(struct ipam *m)
 		return;
 	keys = calloc(STORE_TXN_MAX, sizeof(*keys));
 	n = keys ? choose_looks(m, keys, ops) : 0;
-	if (!n ||
-	    store_txn(m->o.store,
-		      &(struct store_txn){ .success = ops, .n_success = n, .repeatable = true },
-		      STORE_FOREVER, on_verified, m, &m->verifying) < 0)
+	if (!n || store_txn(m->o.store,
+			    &(struct store_txn){ .compares = &ours,
+						 .n_compares = 1,
+						 .success = ops,
+						 .n_success = n,
+						 .repeatable = true },
+			    STORE_FOREVER, on_verified, m, &m->verifying) < 0)
 		return;
 	m->n_looking = n;
 	for (size_t i = 0; i < n; i++)

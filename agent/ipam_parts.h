@@ -5,13 +5,13 @@
 #include <sys/queue.h>
 
 #include "agent/ipam.h"
-#include "agent/pass.h"
 #include "ipam/allocator.h"
 #include "ipam/behind.h"
 #include "ipam/claims.h"
 #include "ipam/local_copy.h"
 #include "lib/clock.h"
 #include "lib/keys.h"
+#include "lib/pass.h"
 #include "lib/pod_link.h"
 
 /* A record as etcd had it last: what the allocator is configured from, and what the file keeps. */
@@ -58,6 +58,7 @@ struct owned {
 	bool indexed;      /* its index key is there */
 	bool verify;       /* look at the block key */
 	bool again;        /* the same, when the timer says so */
+	bool unchecked;    /* not looked at since the end of a long cut */
 	bool extent_asked; /* its pool's extent has vanished and is being written again */
 	struct ipam *ipam;
 	struct claims_call *call; /* its release, or a claim of it again */
@@ -116,7 +117,12 @@ struct ipam {
 	struct owned *looking[STORE_TXN_MAX]; /* at these; NULL: left the table meanwhile */
 	size_t n_looking;
 	struct texts give_back; /* networks the controller asked for; texts owned */
+	int64_t modest_until;   /* it asked lately: no block is claimed ahead of need until then */
+	struct store_call *answering;
 	bool removed, connected;
+	int64_t cut_since; /* 0, or when etcd was last heard of before it was lost */
+	bool doubt;        /* it answers again after so long that our blocks may have been taken */
+	bool checking;     /* and is being asked about each of them, those that are unchecked */
 	/* requests */
 	TAILQ_HEAD(waiting_list, waiting) waitings; /* first come, first served */
 	/* house-keeping */
@@ -175,6 +181,8 @@ bool ipam_claiming(const struct ipam *m, const char *pool, const struct prefix *
 bool ipam_is_claimed(const struct ipam *m, const struct owned *o);
 void ipam_claim_ahead(struct ipam *m);
 void ipam_give_back(struct ipam *m);
+/* Deletes the keys of requests that there is nothing more to give for. */
+void ipam_answer_requests(struct ipam *m);
 void ipam_restore_extents(struct ipam *m);
 /* Which blocks get routes, as their pools say now; what a vanished pool said last stays. */
 void ipam_learn_routed(struct ipam *m);

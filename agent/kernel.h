@@ -13,9 +13,9 @@
  */
 #pragma once
 
-#include "agent/health.h"
-#include "agent/pass.h"
-#include "agent/timers.h"
+#include "lib/health.h"
+#include "lib/pass.h"
+#include "lib/timers.h"
 #include "lib/values.h"
 
 /* A pod's link as the state has it. Borrowed while the call lasts. */

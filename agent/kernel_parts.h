@@ -4,8 +4,8 @@
 
 #include "agent/apply_kernel.h"
 #include "agent/kernel.h"
-#include "agent/pass.h"
 #include "lib/kern.h"
+#include "lib/pass.h"
 
 struct kernel {
 	struct kernel_options options;

@@ -10,9 +10,9 @@
  */
 #pragma once
 
-#include "agent/health.h"
 #include "agent/status.h"
 #include "lib/err.h"
+#include "lib/health.h"
 #include "lib/json.h"
 
 #define READINESS_MAX 24

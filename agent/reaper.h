@@ -14,8 +14,8 @@
 
 #include <systemd/sd-event.h>
 
-#include "agent/health.h"
-#include "agent/timers.h"
+#include "lib/health.h"
+#include "lib/timers.h"
 
 struct reaper;
 

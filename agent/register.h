@@ -31,10 +31,10 @@
  */
 #pragma once
 
-#include "agent/health.h"
-#include "agent/timers.h"
+#include "lib/health.h"
 #include "lib/model.h"
 #include "lib/store.h"
+#include "lib/timers.h"
 
 #define REGISTER_RETRY_MS 15000
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "agent/fake_time.h"
 #include "agent/register.h"
+#include "lib/fake_time.h"
 
 #define NODE_KEY    "/roost/v1/node/n1"
 #define STATUS_KEY  "/roost/v1/status/node/n1"

@@ -319,6 +319,11 @@ void report_farewell(struct report *r, timer_fn *done, void *arg)
 	advance(r);
 }
 
+bool report_stands(const struct report *r)
+{
+	return r->lease && !r->unwritten && !r->keep && !r->retrying;
+}
+
 int64_t report_lease(const struct report *r)
 {
 	return r->lease;

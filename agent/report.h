@@ -17,8 +17,8 @@
  */
 #pragma once
 
-#include "agent/timers.h"
 #include "lib/store.h"
+#include "lib/timers.h"
 
 #define REPORT_LEASE_TTL    60
 #define REPORT_KEEPALIVE_MS 20000
@@ -56,5 +56,7 @@ void report_kick(struct report *r);
  */
 void report_farewell(struct report *r, timer_fn *done, void *arg);
 
+/* Whether the record stands in etcd and its lease was kept when last asked for. */
+bool report_stands(const struct report *r);
 /* For tests and status: 0 means none. */
 int64_t report_lease(const struct report *r);

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "agent/fake_time.h"
 #include "agent/report.h"
+#include "lib/fake_time.h"
 
 #define KEY      "/roost/v1/status/node/n1"
 #define NODE_KEY "/roost/v1/node/n1"

@@ -12,10 +12,10 @@
  */
 #pragma once
 
-#include "agent/health.h"
-#include "agent/timers.h"
+#include "lib/health.h"
 #include "lib/model.h"
 #include "lib/store.h"
+#include "lib/timers.h"
 
 enum route_kind {
 	ROUTE_PEER,

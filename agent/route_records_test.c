@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "agent/fake_time.h"
 #include "agent/route_records.h"
+#include "lib/fake_time.h"
 
 #define PREFIX "/roost/v1/"
 #define PEER   PREFIX "peer/p"

@@ -13,13 +13,13 @@
  */
 #pragma once
 
-#include "agent/health.h"
 #include "agent/identity.h"
 #include "agent/metrics.h"
 #include "agent/readiness.h"
 #include "agent/status.h"
-#include "agent/timers.h"
+#include "lib/health.h"
 #include "lib/store.h"
+#include "lib/timers.h"
 
 struct routing;
 

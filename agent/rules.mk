@@ -5,15 +5,11 @@ SRCS += $(addprefix agent/, \
 	identity_gather.c \
 	pin.c \
 	pin_file.c \
-	timers.c \
-	timers_loop.c \
-	health.c \
 	register.c \
 	register_decide.c \
 	register_watch.c \
 	status.c \
 	report.c \
-	pass.c \
 	plug.c \
 	route_records.c \
 	routing.c \
@@ -27,8 +23,6 @@ SRCS += $(addprefix agent/, \
 	readiness.c \
 	request_stats.c \
 	metrics.c \
-	metrics_process.c \
-	monitor.c \
 	certificates.c \
 	api.c \
 	kernel_objects.c \
@@ -72,8 +66,6 @@ PURE_TESTS += $(addprefix agent/, \
 	settings_test \
 	identity_test \
 	pin_test \
-	timers_test \
-	health_test \
 	register_test \
 	register_trouble_test \
 	register_race_test \
@@ -91,7 +83,6 @@ PURE_TESTS += $(addprefix agent/, \
 TESTS += $(addprefix agent/, \
 	lock_test \
 	identity_gather_test \
-	pass_test \
 	reaper_test \
 	kernel_pod_test \
 	kernel_test \

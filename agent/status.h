@@ -13,8 +13,8 @@
 
 #include <stdint.h>
 
-#include "agent/health.h"
 #include "agent/kernel.h"
+#include "lib/health.h"
 #include "lib/json.h"
 
 #define STATUS_SIZE_MAX 8192U

@@ -50,3 +50,6 @@ PROGRAM_SRCS.bird-driver := integration-tests/tools/bird_driver.c
 
 TOOLS += reach-bench
 PROGRAM_SRCS.reach-bench := integration-tests/bench/reach_bench.c integration-tests/bench/figures.c
+
+TOOLS += kube-driver
+PROGRAM_SRCS.kube-driver := integration-tests/tools/kube_driver.c

@@ -180,6 +180,31 @@ def check_daemon_set(d, docs):
             assert ("ConfigMap", v["configMap"]["name"]) in docs
 
 
+def test_the_controllers_manifest_asks_for_no_more_than_it_needs():
+    docs = documents("controller.yaml")
+    account = {"kind": "ServiceAccount", "name": "roost-controller", "namespace": "roost-system"}
+    assert docs["ClusterRole", "roost-controller"]["rules"] == [
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}]
+    binding = docs["ClusterRoleBinding", "roost-controller"]
+    assert binding["subjects"] == [account]
+    assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) in docs
+    deployment = docs["Deployment", "roost-controller"]["spec"]
+    pod = deployment["template"]["spec"]
+    labels = deployment["template"]["metadata"]["labels"]
+    assert deployment["replicas"] == 2 and deployment["selector"]["matchLabels"] == labels
+    apart, = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert apart["labelSelector"]["matchLabels"] == labels
+    assert ("ServiceAccount", pod["serviceAccountName"]) in docs and "hostNetwork" not in pod
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    container, = pod["containers"]
+    assert container["image"] == "roost:VERSION"
+    assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
+                                            "readOnlyRootFilesystem": True}
+    assert {m["name"] for m in container["volumeMounts"]} == {v["name"] for v in pod["volumes"]}
+    for v in pod["volumes"]:
+        assert "configMap" not in v or ("ConfigMap", v["configMap"]["name"]) in docs
+
+
 def test_the_manifests_configuration_is_ours(build):
     data = documents("roost.yaml")["ConfigMap", "roost"]["data"]
     assert json.loads(data["10-roost.conflist"]) == json.loads(CONFLIST.read_text())

@@ -261,8 +261,14 @@ def test_surplus_is_given_back_when_the_controller_asks(etcd, agents):
     assert len(agent.blocks()) == 1
     put(etcd, "host/n1/give-back/default")
     wait_until(lambda: agent.blocks() == {}, 10, "the block to be given back")
-    etcd.delete(PREFIX + "host/n1/give-back/default")
+    wait_until(lambda: etcd.get(PREFIX + "host/n1/give-back/default") is None, 10,
+               "the agent to answer")
     agent.assign("a")
+    # Nothing to spare: answered at once.
+    put(etcd, "host/n1/give-back/default")
+    wait_until(lambda: etcd.get(PREFIX + "host/n1/give-back/default") is None, 10,
+               "the agent to answer")
+    assert len(agent.blocks()) == 1
     agent.wait_agreed()
 
 

@@ -195,6 +195,9 @@ int allocator_claims_wanted(const struct allocator *a, int64_t now, struct block
  */
 const struct own_block *allocator_give_back(const struct allocator *a, const struct texts *asked,
 					    int64_t now);
+/* Whether a block of this network is on its way back, or will be once it has rested. */
+bool allocator_can_spare(const struct allocator *a, const struct texts *asked, const char *network,
+			 int64_t now);
 /* When allocator_give_back() may have a new answer though nothing changes; INT64_MAX: never. */
 int64_t allocator_give_back_time(const struct allocator *a, int64_t now);
 /* An empty BLOCK_LOST, to be removed; or NULL. */

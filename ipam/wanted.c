@@ -198,6 +198,21 @@ const struct own_block *allocator_give_back(const struct allocator *a, const str
 	return NULL;
 }
 
+bool allocator_can_spare(const struct allocator *a, const struct texts *asked, const char *network,
+			 int64_t now)
+{
+	for (size_t i = 0; i < a->blocks.n; i++) {
+		const struct own_block *b = a->blocks.v[i];
+
+		if (strcmp(b->network, network) != 0 || b->stock.n_used)
+			continue;
+		if (b->state == BLOCK_RELEASING ||
+		    (b->state == BLOCK_OWNED && is_surplus(a, b, asked, now)))
+			return true;
+	}
+	return false;
+}
+
 int64_t allocator_give_back_time(const struct allocator *a, int64_t now)
 {
 	int64_t next = INT64_MAX;

@@ -3,19 +3,12 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
+
+#include "lib/backoff.h"
 
 uint64_t etcd_backoff_usec(unsigned failures)
 {
-	uint64_t full = 100000ULL << (failures > 6 ? 6 : failures - 1);
-	uint32_t random = 0;
-
-	if (full > 5000000)
-		full = 5000000;
-	/* Without randomness the delay is just not spread. */
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
-		random = 0;
-	return full / 2 + full / 2 * (random % 1024) / 1024;
+	return backoff_usec(failures, 100000, 5000000);
 }
 
 static int parse_one(const char *text, size_t len, struct etcd_endpoint *ret, struct err *err)

@@ -201,6 +201,8 @@ static void start_list(struct etcd_watch *w)
 
 	store_view_list_begin(w->view, w->anew);
 	w->state = WATCH_LISTING;
+	if (w->base.listing)
+		w->base.listing(w->arg);
 	r = etcd_list(&w->etcd->base, w->key, w->range_end, LIST_TIMEOUT_MS, on_page, w, &w->list);
 	if (r < 0)
 		list_failed(w, r, "could not ask");

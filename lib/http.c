@@ -12,19 +12,22 @@
 
 /* Idle easy handles kept for the next request; making one costs more than a request's own work. */
 #define KEEP_HANDLES 16
+/* libcurl would go on with a CA file that it read up to a day ago; they are rotated. */
+#define CA_CACHE_SECONDS 60L
 
 struct http_call {
 	TAILQ_ENTRY(http_call) entry;  /* in http.calls */
 	TAILQ_ENTRY(http_call) queued; /* in http.ready, if is_ready */
 	struct http *http;
 	CURL *easy;
-	char *body;
-	size_t len;
+	char *body; /* NULL: a GET */
 	unsigned sendings;
 	size_t max_reply;
+	http_head_fn *on_head;
 	http_data_fn *on_data;
 	http_done_fn *on_done;
 	void *arg;
+	long head;   /* the status, waiting to be handed on */
 	char *reply; /* collected, or waiting to be handed on */
 	size_t reply_len, reply_room;
 	char text[CURL_ERROR_SIZE + 32];
@@ -43,6 +46,8 @@ struct http {
 	CURL *idle[KEEP_HANDLES];
 	size_t n_idle;
 	char *cacert, *cert, *key;
+	char *cacert_pem, *cert_pem, *key_pem;
+	bool insecure;
 	struct http_verify verify;
 };
 
@@ -92,6 +97,22 @@ static size_t on_write(char *data, size_t size, size_t n, void *arg)
 	if (c->on_data)
 		make_ready(c);
 	return add;
+}
+
+/* Called for each line; an interim reply (1xx) has a head of its own. */
+static size_t on_header(char *line, size_t size, size_t n, void *arg)
+{
+	struct http_call *c = arg;
+	long status = 0;
+
+	if (!c->on_head || size * n == 0 || (line[0] != '\r' && line[0] != '\n'))
+		return size * n;
+	curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (status >= 200) {
+		c->head = status;
+		make_ready(c);
+	}
+	return size * n;
 }
 
 /*
@@ -152,6 +173,22 @@ static int to_errno(const struct http_call *c)
 	}
 }
 
+static bool is_tls(CURLcode code)
+{
+	return code == CURLE_SSL_CONNECT_ERROR || code == CURLE_PEER_FAILED_VERIFICATION ||
+	       code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_CACERT_BADFILE ||
+	       code == CURLE_SSL_CIPHER || code == CURLE_SSL_ISSUER_ERROR;
+}
+
+static uint32_t retry_after(CURL *easy)
+{
+	curl_off_t seconds = 0;
+
+	if (curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &seconds) || seconds < 0)
+		return 0;
+	return seconds > INT32_MAX ? INT32_MAX : (uint32_t)seconds;
+}
+
 static void call_free(struct http_call *c)
 {
 	struct http *h = c->http;
@@ -181,6 +218,8 @@ static void finish(struct http_call *c)
 	};
 
 	reply.sent = c->sendings > 0;
+	reply.tls = is_tls(c->code);
+	reply.retry_after = retry_after(c->easy);
 	curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &reply.status);
 	if (c->too_large)
 		snprintf(c->text, sizeof(c->text), "the reply is larger than %zu bytes",
@@ -221,6 +260,20 @@ static void hand_on(struct http_call *c)
 		make_ready(c);
 }
 
+static void hand_on_head(struct http_call *c)
+{
+	long status = c->head;
+
+	c->head = 0;
+	c->in_callback = true;
+	c->on_head(status, c->arg);
+	c->in_callback = false;
+	if (c->cancelled)
+		call_free(c);
+	else if (c->done || (c->on_data && c->reply_len))
+		make_ready(c);
+}
+
 static void collect_finished(struct http *h)
 {
 	const CURLMsg *m;
@@ -245,7 +298,9 @@ static void work_off(struct http *h)
 	collect_finished(h);
 	while ((c = TAILQ_FIRST(&h->ready))) {
 		make_unready(c);
-		if (c->on_data && c->reply_len && !c->err)
+		if (c->head)
+			hand_on_head(c);
+		else if (c->on_data && c->reply_len && !c->err)
 			hand_on(c);
 		else if (c->done)
 			finish(c);
@@ -323,12 +378,26 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *a
 
 /* --- interface ------------------------------------------------------------------------------ */
 
-static int copy_path(const char *path, char **ret)
+static int copy_text(const char *text, char **ret)
 {
-	if (!path || !*path)
+	if (!text || !*text)
 		return 0;
-	*ret = strdup(path);
+	*ret = strdup(text);
 	return *ret ? 0 : -ENOMEM;
+}
+
+static int copy_tls(struct http *h, const struct http_tls *tls)
+{
+	int r = copy_text(tls->cacert, &h->cacert);
+
+	r = r ?: copy_text(tls->cert, &h->cert);
+	r = r ?: copy_text(tls->key, &h->key);
+	r = r ?: copy_text(tls->cacert_pem, &h->cacert_pem);
+	r = r ?: copy_text(tls->cert_pem, &h->cert_pem);
+	r = r ?: copy_text(tls->key_pem, &h->key_pem);
+	h->insecure = tls->insecure;
+	h->verify.see = tls->cacert_setting;
+	return r;
 }
 
 static int setup(struct http *h, const struct http_tls *tls)
@@ -348,11 +417,7 @@ static int setup(struct http *h, const struct http_tls *tls)
 	curl_multi_setopt(h->multi, CURLMOPT_SOCKETDATA, h);
 	curl_multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, set_timer);
 	curl_multi_setopt(h->multi, CURLMOPT_TIMERDATA, h);
-	if (!tls)
-		return 0;
-	r = copy_path(tls->cacert, &h->cacert);
-	r = r ?: copy_path(tls->cert, &h->cert);
-	return r ?: copy_path(tls->key, &h->key);
+	return tls ? copy_tls(h, tls) : 0;
 }
 
 int http_new(sd_event *event, const struct http_tls *tls, struct http **ret)
@@ -389,17 +454,35 @@ void http_free(struct http *h)
 	free(h->cacert);
 	free(h->cert);
 	free(h->key);
+	free(h->cacert_pem);
+	free(h->cert_pem);
+	if (h->key_pem)
+		explicit_bzero(h->key_pem, strlen(h->key_pem));
+	free(h->key_pem);
 	free(h);
 }
 
-static void set_tls(const struct http *h, CURL *easy)
+static void set_file(CURL *easy, CURLoption path_option, char *path, CURLoption pem_option,
+		     char *pem)
 {
-	if (h->cacert)
-		curl_easy_setopt(easy, CURLOPT_CAINFO, h->cacert);
-	if (h->cert)
-		curl_easy_setopt(easy, CURLOPT_SSLCERT, h->cert);
-	if (h->key)
-		curl_easy_setopt(easy, CURLOPT_SSLKEY, h->key);
+	struct curl_blob blob = { .data = pem, .flags = CURL_BLOB_NOCOPY };
+
+	if (pem) {
+		blob.len = strlen(pem);
+		curl_easy_setopt(easy, pem_option, &blob);
+	} else if (path) {
+		curl_easy_setopt(easy, path_option, path);
+	}
+}
+
+static void set_tls(struct http *h, CURL *easy)
+{
+	set_file(easy, CURLOPT_CAINFO, h->cacert, CURLOPT_CAINFO_BLOB, h->cacert_pem);
+	set_file(easy, CURLOPT_SSLCERT, h->cert, CURLOPT_SSLCERT_BLOB, h->cert_pem);
+	set_file(easy, CURLOPT_SSLKEY, h->key, CURLOPT_SSLKEY_BLOB, h->key_pem);
+	curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, CA_CACHE_SECONDS);
+	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, h->insecure ? 0L : 1L);
+	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, h->insecure ? 0L : 2L);
 }
 
 /* What every request has in common stays on a kept handle. */
@@ -417,8 +500,8 @@ static CURL *new_handle(struct http *h)
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 10L);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 5L);
 	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
-	curl_easy_setopt(easy, CURLOPT_POST, 1L);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_write);
+	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before_sending);
 	set_tls(h, easy);
 	http_verify_install(easy, &h->verify);
@@ -434,36 +517,52 @@ static void set_options(struct http_call *c, const struct http_request *q)
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, q->headers);
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(q->connect_timeout_ms ?: 1000));
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)q->timeout_ms);
-	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->len);
-	curl_easy_setopt(easy, CURLOPT_POSTFIELDS, c->body);
+	if (c->body) {
+		curl_easy_setopt(easy, CURLOPT_POST, 1L);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->len);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, c->body);
+	} else {
+		curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+	}
+	curl_easy_setopt(easy, CURLOPT_CONNECT_TO, q->connect_to);
 	curl_easy_setopt(easy, CURLOPT_PREREQDATA, c);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, c);
+	curl_easy_setopt(easy, CURLOPT_HEADERDATA, c);
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, c->text);
 	curl_easy_setopt(easy, CURLOPT_PRIVATE, c);
 }
 
-int http_post(struct http *h, const struct http_request *q, struct http_call **ret)
+static char *copy_body(const struct http_request *q)
+{
+	char *body = malloc(q->len + 1);
+
+	if (!body)
+		return NULL;
+	memcpy(body, q->body, q->len);
+	body[q->len] = '\0';
+	return body;
+}
+
+static int start(struct http *h, const struct http_request *q, bool post, struct http_call **ret)
 {
 	struct http_call *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
 	c->http = h;
-	c->len = q->len;
-	c->once = q->once;
+	c->once = q->once && post;
 	c->max_reply = q->max_reply;
+	c->on_head = q->on_head;
 	c->on_data = q->on_data;
 	c->on_done = q->on_done;
 	c->arg = q->arg;
 	TAILQ_INSERT_TAIL(&h->calls, c, entry);
-	c->body = malloc(q->len + 1);
+	c->body = post ? copy_body(q) : NULL;
 	c->easy = h->n_idle ? h->idle[--h->n_idle] : new_handle(h);
-	if (!c->body || !c->easy) {
+	if ((post && !c->body) || !c->easy) {
 		call_free(c);
 		return -ENOMEM;
 	}
-	memcpy(c->body, q->body, q->len);
-	c->body[q->len] = '\0';
 	set_options(c, q);
 	if (curl_multi_add_handle(h->multi, c->easy)) {
 		call_free(c);
@@ -472,6 +571,16 @@ int http_post(struct http *h, const struct http_request *q, struct http_call **r
 	if (ret)
 		*ret = c;
 	return 0;
+}
+
+int http_post(struct http *h, const struct http_request *q, struct http_call **ret)
+{
+	return start(h, q, true, ret);
+}
+
+int http_get(struct http *h, const struct http_request *q, struct http_call **ret)
+{
+	return start(h, q, false, ret);
 }
 
 const struct certificate *http_server(const struct http *h)

@@ -30,8 +30,8 @@ static void note_refusal(struct http_verify *v, X509_STORE_CTX *store, const str
 
 	snprintf(what, sizeof(what), "its certificate (%s)", c->subject);
 	if (code != X509_V_ERR_CERT_HAS_EXPIRED && code != X509_V_ERR_CERT_NOT_YET_VALID)
-		err_set(&v->refused, 0, "%s is not trusted: %s; see --etcd-cacert", what,
-			X509_verify_cert_error_string(code));
+		err_set(&v->refused, 0, "%s is not trusted: %s%s%s", what,
+			X509_verify_cert_error_string(code), v->see ? "; see " : "", v->see ?: "");
 	else if (!certificate_words(c, what, "renew it there", time(NULL), &level, &v->refused))
 		v->refused.text[0] = '\0';
 }

@@ -13,6 +13,7 @@
 #include "lib/certificate.h"
 
 struct http_verify {
+	const char *see;           /* the setting that says whom to believe; NULL: none is named */
 	struct certificate server; /* the last that was shown */
 	struct err refused; /* why the last one was not believed, in our words; "": unknown */
 };

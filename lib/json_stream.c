@@ -19,6 +19,7 @@ struct json_stream {
 	json_stream_fn *fn;
 	void *arg;
 	size_t max_object, in_object;
+	int max_depth;
 	bool inside;
 	int failed;
 	/* Bytes that the character under way still lacks, and what the next one may be. */
@@ -27,14 +28,23 @@ struct json_stream {
 
 int json_stream_new(size_t max_object, json_stream_fn *fn, void *arg, struct json_stream **ret)
 {
+	return json_stream_new_deep(max_object, MAX_DEPTH, fn, arg, ret);
+}
+
+int json_stream_new_deep(size_t max_object, int max_depth, json_stream_fn *fn, void *arg,
+			 struct json_stream **ret)
+{
 	struct json_stream *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
-	*s = (struct json_stream){ .tokener = json_tokener_new_ex(MAX_DEPTH),
-				   .fn = fn,
-				   .arg = arg,
-				   .max_object = max_object };
+	*s = (struct json_stream){
+		.tokener = json_tokener_new_ex(max_depth),
+		.fn = fn,
+		.arg = arg,
+		.max_object = max_object,
+		.max_depth = max_depth,
+	};
 	if (!s->tokener) {
 		free(s);
 		return -ENOMEM;
@@ -97,7 +107,7 @@ static int object_complete(struct json_stream *s, struct json_object *object)
 	s->in_object = 0;
 	if (size > KEEP_TOKENER_BELOW) {
 		json_tokener_free(s->tokener);
-		s->tokener = json_tokener_new_ex(MAX_DEPTH);
+		s->tokener = json_tokener_new_ex(s->max_depth);
 		if (!s->tokener)
 			return -ENOMEM;
 	} else {

@@ -21,6 +21,9 @@ typedef int json_stream_fn(struct json_object *object, void *arg);
 
 /* max_object: bytes of one object's text. Depth is limited to 16: etcd needs 8. */
 int json_stream_new(size_t max_object, json_stream_fn *fn, void *arg, struct json_stream **ret);
+/* The same with another limit: other people's objects nest deeper. */
+int json_stream_new_deep(size_t max_object, int max_depth, json_stream_fn *fn, void *arg,
+			 struct json_stream **ret);
 void json_stream_free(struct json_stream *s);
 AUTO_DEFINE(struct json_stream *, json_stream_free)
 

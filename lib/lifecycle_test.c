@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "agent/timers.h"
 #include "lib/clock.h"
 #include "lib/lifecycle.h"
+#include "lib/timers.h"
 
 struct life {
 	sd_event *event;

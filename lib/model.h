@@ -199,6 +199,34 @@ struct node_removed {
 };
 RECORD(node_removed)
 
+/* --- what controllers write ----------------------------------------------------------------- */
+
+struct leader {
+	const char *id, *address; /* of the process; where it shows its metrics, or "" */
+	char since[TIME_TEXT];
+};
+RECORD(leader)
+
+#define POOL_EVENTS_MAX 10
+
+struct pool_event {
+	char when[TIME_TEXT];
+	const char *what;
+};
+struct pool_events {
+	struct pool_event *v; /* the newest last */
+	size_t n;
+};
+
+struct pool_status {
+	const char *pool;    /* key */
+	const char *invalid; /* why the record counts as absent; "" if it does not */
+	bool full;           /* every block has an owner, and somebody wants one more */
+	uint32_t lacking;    /* nodes that have fewer blocks than preallocate says */
+	struct pool_events events;
+};
+RECORD(pool_status)
+
 /* --- block, host block, address ------------------------------------------------------------- */
 
 struct block {

@@ -29,6 +29,8 @@ TRY(extent, "extent/default/web")
 TRY(node, "node/n1")
 TRY(node_spec, "spec/n1")
 TRY(node_removed, "removed/n1")
+TRY(leader, "leader/controller")
+TRY(pool_status, "status/pool/web")
 TRY(block, "block/default/10.1.0.64-26")
 TRY(host_block, "host/n1/ipv6/block/default/fd00:1::40-122")
 TRY(address_record, "host/n1/address/default/10.1.0.5")
@@ -39,9 +41,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const tries[])(const char *, size_t) = {
-		try_cluster_config, try_pool,         try_extent, try_node,
-		try_node_spec,      try_node_removed, try_block,  try_host_block,
-		try_address_record, try_peer,         try_filter,
+		try_cluster_config, try_pool,   try_extent,      try_node,  try_node_spec,
+		try_node_removed,   try_leader, try_pool_status, try_block, try_host_block,
+		try_address_record, try_peer,   try_filter,
 	};
 
 	if (size > 0)

@@ -125,6 +125,17 @@ static void every_field_of_node_spec_and_removed_is_read_and_written(void **unus
 	ECHOES(node_removed, "removed/n1", "{}");
 }
 
+static void every_field_that_controllers_write_is_read_and_written(void **unused)
+{
+	(void)unused;
+	ECHOES(leader, "leader/controller",
+	       "{\"id\":\"c1-0a1b\",\"address\":\"[::]:9114\",\"since\":\"2026-11-16T02:45:55Z\"}");
+	ECHOES(pool_status, "status/pool/web",
+	       "{\"invalid\":\"no cidr\",\"full\":true,\"lacking\":2,\"events\":["
+	       "{\"when\":\"2026-11-16T02:45:55Z\",\"what\":\"full\"}]}");
+	ECHOES(pool_status, "status/pool/web", "{}");
+}
+
 static void labels_are_sorted_and_can_be_asked(void **unused)
 {
 	const char json[] = "{\"labels\":{\"zone\":\"a\",\"disk\":\"ssd\"},"
@@ -300,6 +311,7 @@ int main(void)
 		cmocka_unit_test(config_has_the_documented_defaults),
 		cmocka_unit_test(config_out_of_its_rules_is_refused),
 		cmocka_unit_test(every_field_of_node_spec_and_removed_is_read_and_written),
+		cmocka_unit_test(every_field_that_controllers_write_is_read_and_written),
 		cmocka_unit_test(labels_are_sorted_and_can_be_asked),
 		cmocka_unit_test(node_out_of_its_rules_is_refused),
 		cmocka_unit_test(a_mac_address_has_one_notation),

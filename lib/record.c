@@ -9,7 +9,8 @@ const struct record *record_of(enum key_kind kind)
 	static const struct record *const all[] = {
 		&config_record,       &pool_record,    &extent_record, &node_record,
 		&spec_record,         &removed_record, &block_record,  &host_block_record,
-		&address_record_type, &peer_record,    &filter_record,
+		&address_record_type, &peer_record,    &filter_record, &leader_record,
+		&pool_status_record,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)

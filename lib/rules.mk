@@ -1,6 +1,7 @@
 SRCS += $(addprefix lib/, \
 	err.c \
 	clock.c \
+	backoff.c \
 	child.c \
 	child_verdict.c \
 	files.c \
@@ -61,10 +62,18 @@ SRCS += $(addprefix lib/, \
 	model_block.c \
 	model_peer.c \
 	model_filter.c \
+	model_status.c \
 	kern.c \
 	kern_batch.c \
 	kern_reply.c \
 	metrics.c \
+	metrics_daemon.c \
+	metrics_process.c \
+	monitor.c \
+	timers.c \
+	timers_loop.c \
+	health.c \
+	pass.c \
 	listen_address.c \
 	log.c \
 	log_journal.c \
@@ -121,6 +130,8 @@ PURE_TESTS += $(addprefix lib/, \
 	http_reply_test \
 	certificate_words_test \
 	metrics_test \
+	timers_test \
+	health_test \
 	listen_address_test \
 	log_test \
 	options_test \
@@ -143,6 +154,7 @@ TESTS += $(addprefix lib/, \
 	serve_wait_test \
 	local_client_test \
 	lifecycle_test \
+	pass_test \
 	log_journal_test \
 	cni_io_test \
 	)

@@ -101,6 +101,11 @@ int store_watch(struct store *s, const char *key, const char *range_end,
 	return s->ops->watch(s, key, range_end, handlers, arg, ret);
 }
 
+void store_watch_on_listing(struct store_watch *w, void (*fn)(void *arg))
+{
+	w->listing = fn;
+}
+
 void store_unwatch(struct store_watch *w)
 {
 	if (w)

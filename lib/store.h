@@ -212,6 +212,9 @@ struct store_watch_handlers {
 int store_watch(struct store *s, const char *key, const char *range_end,
 		const struct store_watch_handlers *handlers, void *arg, struct store_watch **ret);
 void store_unwatch(struct store_watch *w);
+/* Called when a listing begins: until in_sync keys come by name, not by revision, so a later change
+ * may be told before an earlier one. arg is the handlers'. */
+void store_watch_on_listing(struct store_watch *w, void (*fn)(void *arg));
 
 /* --- notices -------------------------------------------------------------------------------- */
 

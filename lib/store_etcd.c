@@ -56,6 +56,7 @@ int store_etcd_new(sd_event *event, const struct store_etcd_options *o, struct s
 		   struct err *err)
 {
 	struct etcd *e = calloc(1, sizeof(*e));
+	struct http_tls tls = o->tls;
 	int r;
 
 	if (!e)
@@ -66,7 +67,8 @@ int store_etcd_new(sd_event *event, const struct store_etcd_options *o, struct s
 	TAILQ_INIT(&e->watches);
 	r = etcd_endpoints_parse(e, o->endpoints, o->name, err);
 	r = r ?: set_login(e, o, err);
-	r = r ?: http_new(event, &o->tls, &e->http);
+	tls.cacert_setting = "--etcd-cacert";
+	r = r ?: http_new(event, &tls, &e->http);
 	r = r ?: etcd_stream_init(e);
 	if (r < 0) {
 		store_free(&e->base);

@@ -100,6 +100,8 @@ static void begin_list(struct fake_watch *w)
 	w->list_revision = w->fake->etcd.revision;
 	w->at = 0;
 	w->state = WATCH_LISTING;
+	if (w->base.listing)
+		w->base.listing(w->arg);
 }
 
 static void end_list(struct fake_watch *w)

@@ -11,7 +11,7 @@ int store_open(sd_event *event, const struct etcd_settings *s, const char *name,
 	bool group_reads = false;
 	struct store_etcd_options o = {
 		.endpoints = s->endpoints,
-		.tls = { s->cacert, s->cert, s->key },
+		.tls = { .cacert = s->cacert, .cert = s->cert, .key = s->key },
 		.user = s->user,
 		.name = name,
 	};

@@ -35,6 +35,7 @@ struct store_call {
 
 struct store_watch {
 	void (*unwatch)(struct store_watch *w);
+	void (*listing)(void *arg); /* NULL: nobody asks; called by the maker */
 };
 
 void store_notify(struct store *s, enum store_notice notice, const char *fmt, ...)

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "agent/pass.h"
 #include "lib/clock.h"
+#include "lib/pass.h"
 
 struct loop {
 	sd_event *event;

@@ -2,8 +2,8 @@
 /* For tests: timers whose time is moved by hand, together with the fake store's. */
 #pragma once
 
-#include "agent/timers.h"
 #include "lib/store_fake.h"
+#include "lib/timers.h"
 
 struct fake_time {
 	struct timers base;

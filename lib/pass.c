@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/pass.h"
+#include "lib/pass.h"
 
 #include <errno.h>
 #include <time.h>

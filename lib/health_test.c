@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "agent/health.h"
+#include "lib/health.h"
 
 static char logged[2048];
 static unsigned changes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/health.h"
+#include "lib/health.h"
 
 #include <errno.h>
 #include <stdarg.h>

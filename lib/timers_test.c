@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "agent/fake_time.h"
+#include "lib/fake_time.h"
 
 static char story[64];
 static struct fake_time now;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/timers.h"
+#include "lib/timers.h"
 
 uint64_t timers_now(const struct timers *t)
 {

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <time.h>
 
-#include "agent/timers.h"
 #include "lib/clock.h"
+#include "lib/timers.h"
 
 struct timers_loop {
 	struct timers base;

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/metrics.h"
+#include "lib/metrics_daemon.h"
 
 static double seconds(clockid_t clock)
 {

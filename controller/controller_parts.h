@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of controller*.c. */
+#pragma once
+
+#include "controller/controller.h"
+#include "controller/keeper.h"
+#include "controller/kube.h"
+#include "lib/lifecycle.h"
+#include "lib/monitor.h"
+#include "lib/pass.h"
+
+struct controller {
+	struct controller_settings *settings;
+	int argc;
+	char *const *argv;
+	sd_event *event;
+	struct lifecycle *lifecycle;
+	struct timers *timers;
+	struct health *health;
+	struct store *store;
+	struct elect *elect;
+	struct keeper *keeper;
+	struct pass *pass;
+	struct monitor *monitor;
+	struct kube *kube; /* while it leads, with --kubernetes */
+	struct kube_nodes kube_nodes;
+	struct timer kube_again;
+	char id[NODE_NAME_TEXT + 16];
+	char leader[NODE_NAME_TEXT + 16]; /* "": nobody that we know of */
+	bool connected, leads;
+	uint64_t elections;
+};
+
+/* controller_kube.c: from election to deposition, if it was asked for. */
+void controller_kube_start(struct controller *c);
+void controller_kube_stop(struct controller *c);
+/* At the start: whether the API server could be reached at all, by the configuration. */
+int controller_kube_check(struct controller *c, struct err *err);
+void controller_kube_expect(const char *name, const char *uid, void *arg);
+
+/* controller_show.c: for the monitor; arg is the controller. */
+extern const struct serve_route controller_routes[];
+size_t controller_n_routes(void);

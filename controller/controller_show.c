@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a controller shows: /metrics, /healthz, /readyz. */
+#include <string.h>
+
+#include "controller/controller_parts.h"
+#include "lib/clock.h"
+#include "lib/metrics_daemon.h"
+
+/* --- metrics -------------------------------------------------------------------------------- */
+
+static void show_election(const struct controller *c, struct metrics *m)
+{
+	metrics_one(m, "roost_controller_leader", METRIC_GAUGE,
+		    "1 while this controller leads and may act.", elect_token(c->elect) != 0);
+	metrics_family(m, "roost_controller_elections_total", METRIC_COUNTER,
+		       "How often this controller has become the leader.");
+	metrics_count(m, NULL, c->elections);
+}
+
+static void show_cluster(const struct keeper_stats *s, struct metrics *m)
+{
+	metrics_one(m, "roost_cluster_keys", METRIC_GAUGE, "Keys below the prefix.",
+		    (double)s->keys);
+	metrics_family(m, "roost_cluster_nodes", METRIC_GAUGE,
+		       "Registered nodes, by whether their status lives.");
+	metrics_count(m, LABELS({ "state", "alive" }), s->nodes - s->silent);
+	metrics_count(m, LABELS({ "state", "silent" }), s->silent);
+	metrics_one(m, "roost_cluster_blocks", METRIC_GAUGE, "Blocks that have an owner.",
+		    (double)s->blocks);
+	metrics_one(m, "roost_cluster_addresses", METRIC_GAUGE, "Addresses in use, as etcd has it.",
+		    (double)s->addresses);
+	metrics_family(m, "roost_cluster_removed_nodes", METRIC_GAUGE,
+		       "Removed nodes of which something is left, by what is waited for.");
+	for (unsigned i = 0; i < REMOVAL_STATES; i++)
+		metrics_count(m, LABELS({ "state", removal_state_name(i) }), s->removals[i]);
+	metrics_family(m, "roost_controller_comparisons_total", METRIC_COUNTER,
+		       "Comparisons of everything with everything.");
+	metrics_count(m, NULL, s->comparisons);
+	metrics_one(m, "roost_controller_comparison_seconds", METRIC_GAUGE,
+		    "How long the last comparison took.", (double)s->comparison_us / 1e6);
+}
+
+static void show_findings(const struct repairs *r, struct metrics *m)
+{
+	metrics_family(m, "roost_cluster_findings", METRIC_GAUGE,
+		       "What the last comparison found to be wrong, by kind.");
+	for (unsigned i = 0; i < FINDING_KINDS; i++)
+		if (!finding_is_local(i))
+			metrics_count(m, LABELS({ "kind", finding_kind_name(i) }), r->found[i]);
+	metrics_family(m, "roost_controller_repairs_total", METRIC_COUNTER,
+		       "Repairs of what was found twice, by kind.");
+	for (unsigned i = 0; i < FINDING_KINDS; i++)
+		if (!finding_is_local(i))
+			metrics_count(m, LABELS({ "kind", finding_kind_name(i) }), r->tried[i]);
+}
+
+static void show_pools(const struct pools *p, struct metrics *m)
+{
+	metrics_family(m, "roost_cluster_pools_in_trouble", METRIC_GAUGE,
+		       "Pools that no node can have a block of, or that cannot be read.");
+	metrics_count(m, LABELS({ "trouble", "full" }), p->full);
+	metrics_count(m, LABELS({ "trouble", "invalid" }), p->invalid);
+	metrics_one(m, "roost_cluster_nodes_lacking_blocks", METRIC_GAUGE,
+		    "Nodes with fewer blocks of a pool than its preallocate says.",
+		    (double)p->lacking);
+}
+
+static void show_work(struct work_stats s, struct metrics *m)
+{
+	metrics_family(m, "roost_controller_transactions_total", METRIC_COUNTER,
+		       "Transactions of this controller, by outcome.");
+	metrics_count(m, LABELS({ "outcome", "done" }), s.done);
+	metrics_count(m, LABELS({ "outcome", "refused" }), s.refused);
+	metrics_count(m, LABELS({ "outcome", "failed" }), s.failed);
+}
+
+static void gather(const struct controller *c, struct metrics *m)
+{
+	struct keeper_stats stats = keeper_stats(c->keeper);
+	struct metrics_pass pass = metrics_pass_of("controller", pass_stats(c->pass));
+	struct store_etcd_stats etcd;
+
+	store_etcd_stats(c->store, &etcd);
+	metrics_family(m, "roost_build_info", METRIC_GAUGE,
+		       "1, with the version of roost-controller.");
+	metrics_count(m, LABELS({ "version", ROOST_VERSION }, { "controller", c->id }), 1);
+	show_election(c, m);
+	/* Stand-bys know nothing of it, and zeros would be a lie. */
+	if (keeper_in_sync(c->keeper)) {
+		show_cluster(&stats, m);
+		show_findings(keeper_repairs(c->keeper), m);
+		show_pools(keeper_pools(c->keeper), m);
+	}
+	show_work(keeper_work(c->keeper), m);
+	metrics_etcd(m, &etcd, c->connected,
+		     etcd.heard ? clock_monotonic_us() - etcd.heard : UINT64_MAX);
+	metrics_passes(m, &pass, 1);
+	metrics_problems(m, c->health);
+	metrics_process(m);
+}
+
+static void show_metrics(struct serve_request *request, void *arg)
+{
+	AUTO(metrics_done) struct metrics m = { 0 };
+
+	gather(arg, &m);
+	if (m.err < 0)
+		serve_reply_error(request, 500, 5, NULL, "metrics: %s", strerrordesc_np(-m.err));
+	else
+		serve_reply_text(request, 200, METRICS_CONTENT_TYPE, m.text, m.len);
+}
+
+/* --- health --------------------------------------------------------------------------------- */
+
+/* Whoever answers lives. */
+static void show_healthz(struct serve_request *request, void *arg)
+{
+	(void)arg;
+	serve_reply(request, 200, "{\"ok\":true}");
+}
+
+static struct json_object *problems(const struct controller *c)
+{
+	struct json_object *list = json_object_new_array();
+	size_t n;
+	const struct health_entry *v = health_list(c->health, &n);
+
+	for (size_t i = 0; list && i < n; i++) {
+		struct json_object *o = json_object_new_object();
+
+		json_object_object_add(o, "part", json_object_new_string(v[i].part));
+		json_object_object_add(o, "reason", json_object_new_string(v[i].reason ?: ""));
+		json_object_object_add(o, "since", json_object_new_string(v[i].since));
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+/* A stand-by that sees the leader's key is ready: it could take over. */
+static void show_readyz(struct serve_request *request, void *arg)
+{
+	AUTO(json_put) struct json_object *o = json_object_new_object();
+	const struct controller *c = arg;
+	bool ready = c->connected && (!c->leads || keeper_in_sync(c->keeper));
+
+	if (!o) {
+		serve_reply_error(request, 500, 5, NULL, "out of memory");
+		return;
+	}
+	json_object_object_add(o, "ready", json_object_new_boolean(ready));
+	json_object_object_add(o, "leads", json_object_new_boolean(c->leads));
+	json_object_object_add(o, "leader", json_object_new_string(c->leader));
+	json_object_object_add(o, "reason",
+			       json_object_new_string(ready ? ""
+						      : !c->connected
+							      ? "etcd is not followed at the moment"
+							      : "the keys are still being read"));
+	json_object_object_add(o, "problems", problems(c));
+	serve_reply_json(request, ready ? 200 : 503, o);
+}
+
+const struct serve_route controller_routes[] = {
+	{ "GET", "/metrics", show_metrics },
+	{ "GET", "/healthz", show_healthz },
+	{ "GET", "/readyz", show_readyz },
+};
+
+size_t controller_n_routes(void)
+{
+	return ARRAY_SIZE(controller_routes);
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controller/keeper.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/model.h"
+
+/* Pools and Kubernetes' Nodes are looked at so often in a minute at most: a look goes over all of
+ * them. */
+#define POOL_LOOKS    30
+#define RECLAIM_AFTER 3600U
+
+struct keeper {
+	struct keeper_options o;
+	char *end; /* of the prefix */
+	struct work *work;
+	struct store_watch *watch;
+	struct mirror mirror;
+	bool in_sync, started;
+	int failed; /* the mirror lacks something: -ENOMEM */
+	struct removals removals;
+	struct repairs repairs;
+	struct pools pools;
+	struct plans mending; /* those of the last comparison that are still to be sent */
+	size_t mended;
+	struct timer compare, look, wake;
+	bool compare_due, look_due;
+	int64_t looked; /* at which revision; another one is worth a look */
+	struct keeper_stats stats;
+};
+
+/* --- the mirror ----------------------------------------------------------------------------- */
+
+static void note_revision(struct keeper *k, int64_t revision)
+{
+	/* While keys come in the order of a list, no revision is known as a whole. */
+	if (k->in_sync && revision > k->mirror.revision)
+		k->mirror.revision = revision;
+}
+
+static void on_put(const struct store_kv *kv, void *arg)
+{
+	struct keeper *k = arg;
+	int r = mirror_put(&k->mirror, kv->key + strlen(k->o.prefix), kv);
+
+	if (r < 0)
+		k->failed = r;
+	note_revision(k, kv->mod_revision);
+	k->o.changed(k->o.arg);
+}
+
+static void on_deleted(const char *key, int64_t revision, void *arg)
+{
+	struct keeper *k = arg;
+
+	mirror_delete(&k->mirror, key + strlen(k->o.prefix));
+	note_revision(k, revision);
+	k->o.changed(k->o.arg);
+}
+
+static void on_listing(void *arg)
+{
+	struct keeper *k = arg;
+
+	k->in_sync = false;
+}
+
+static void on_in_sync(int64_t revision, void *arg)
+{
+	struct keeper *k = arg;
+
+	k->in_sync = true;
+	/* Also a lower one, after a restore. */
+	k->mirror.revision = revision;
+	log_info("keeper", "all of %zu keys read, up to revision %lld", k->mirror.n,
+		 (long long)revision);
+	k->o.changed(k->o.arg);
+}
+
+/* --- what is decided ------------------------------------------------------------------------ */
+
+static uint64_t reclaim_after(const struct keeper *k)
+{
+	AUTO(cluster_config_done) struct cluster_config config = { 0 };
+	const struct mirrored *e = mirror_find(&k->mirror, "config");
+	uint64_t seconds = RECLAIM_AFTER;
+	struct err err = { "" };
+	int r = e ? cluster_config_decode("config", e->kv.value, e->kv.value_len, &config, &err)
+		  : 0;
+
+	if (e && r == 0)
+		seconds = config.reclaim_after;
+	if (r < 0)
+		health_set(k->o.health, "config", LOG_LEVEL_WARNING,
+			   "%s; until it is put right removed nodes wait %u s", err.text,
+			   RECLAIM_AFTER);
+	else
+		health_clear(k->o.health, "config");
+	return seconds * k->o.minute / 60;
+}
+
+static bool busy(const char *subject, void *arg)
+{
+	const struct keeper *k = arg;
+
+	return work_busy(k->work, subject);
+}
+
+/* Once each; health says it again only when it changes. */
+static void tell_removals(struct keeper *k)
+{
+	memset(k->stats.removals, 0, sizeof(k->stats.removals));
+	for (size_t i = 0; i < k->removals.n; i++) {
+		const struct removal *e = &k->removals.v[i];
+		char part[HEALTH_PART];
+
+		k->stats.removals[e->state]++;
+		if (e->state != REMOVAL_ALIVE)
+			continue;
+		snprintf(part, sizeof(part), "removed/%s", e->node);
+		health_set(k->o.health, part, LOG_LEVEL_WARNING,
+			   "node %s was removed, but its agent lives and keeps what its pods use: "
+			   "nothing is taken from it; stop the agent, or delete removed/%s to have "
+			   "the node back",
+			   e->node, e->node);
+	}
+	health_sweep(k->o.health, "removed/");
+}
+
+static int decide_removals(struct keeper *k, struct plans *plans)
+{
+	uint64_t now = timers_now(k->o.timers), wait = reclaim_after(k), next;
+	int r = removals_update(&k->removals, &k->mirror, now, wait);
+
+	if (r < 0)
+		return r;
+	tell_removals(k);
+	removals_plan(&k->removals, &k->mirror, busy, k, plans);
+	next = removals_next(&k->removals, wait);
+	if (next == UINT64_MAX)
+		timer_clear(k->o.timers, &k->wake);
+	else
+		timer_set(k->o.timers, &k->wake, next > now ? next - now : 0, 500);
+	return 0;
+}
+
+/* A line for each kind of which there is more than before. */
+static void tell_findings(const struct keeper *k, const size_t *before)
+{
+	for (unsigned kind = 0; kind < FINDING_KINDS; kind++) {
+		const struct finding *first = NULL;
+
+		for (size_t i = 0; i < k->repairs.last.n && !first; i++)
+			if (k->repairs.last.v[i].kind == kind)
+				first = &k->repairs.last.v[i];
+		if (!first || k->repairs.found[kind] <= before[kind])
+			continue;
+		log_at(first->severity == SEVERITY_NOTE ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
+		       "audit", "%s: %zu found, such as: %s; %s%s", finding_kind_name(kind),
+		       k->repairs.found[kind], first->sentence,
+		       first->repair == REPAIR_TXN ? "mended if it lasts: " : "", first->todo);
+	}
+}
+
+static int compare(struct keeper *k)
+{
+	AUTO(free) struct store_kv *kvs = NULL;
+	struct findings found = { 0 };
+	uint64_t before = clock_monotonic_us();
+	size_t counts[FINDING_KINDS];
+	char utc[TIME_TEXT];
+	struct audit_input in = { .n = k->mirror.n, .revision = k->mirror.revision };
+	int r = mirror_kvs(&k->mirror, &kvs);
+
+	in.kvs = kvs;
+	in.now = clock_utc_text(utc);
+	r = r ?: audit(&in, &found);
+	if (r < 0)
+		return r;
+	memcpy(counts, k->repairs.found, sizeof(counts));
+	plans_done(&k->mending);
+	k->mended = 0;
+	repairs_decide(&k->repairs, &found, &k->mending);
+	tell_findings(k, counts);
+	if (k->mending.failed) {
+		plans_done(&k->mending);
+		return -ENOMEM;
+	}
+	k->compare_due = false;
+	k->look_due = true;
+	k->stats.comparisons++;
+	k->stats.comparison_us = clock_monotonic_us() - before;
+	log_debug("audit", "%zu keys compared in %llu us, %zu findings", k->mirror.n,
+		  (unsigned long long)k->stats.comparison_us, k->repairs.last.n);
+	timer_set(k->o.timers, &k->compare, k->o.minute, k->o.minute / 4);
+	return 0;
+}
+
+static void look_at_kubernetes(struct keeper *k, const char *utc, struct plans *plans)
+{
+	struct err alarm = { "" };
+
+	if (!k->o.kube)
+		return;
+	kube_decide(k->o.kube, &k->mirror, timers_now(k->o.timers), k->o.minute, utc, plans,
+		    &alarm);
+	if (alarm.text[0])
+		health_set(k->o.health, "kubernetes-nodes", LOG_LEVEL_ERROR, "%s", alarm.text);
+	else
+		health_clear(k->o.health, "kubernetes-nodes");
+	kube_expected(k->o.kube, &k->mirror, k->o.expect, k->o.arg);
+}
+
+static void look(struct keeper *k, struct plans *plans)
+{
+	char utc[TIME_TEXT];
+
+	k->look_due = false;
+	k->looked = k->mirror.revision;
+	clock_utc_text(utc);
+	pools_decide(&k->pools, &k->mirror, timers_now(k->o.timers), utc, k->o.minute, plans);
+	look_at_kubernetes(k, utc, plans);
+}
+
+/* --- the pass ------------------------------------------------------------------------------- */
+
+bool keeper_in_sync(const struct keeper *k)
+{
+	return k->started && k->in_sync && !k->failed;
+}
+
+int keeper_pass(struct keeper *k)
+{
+	AUTO(plans_done) struct plans plans = { 0 };
+	int r = 0;
+
+	if (k->failed)
+		return k->failed;
+	if (!keeper_in_sync(k) || !elect_token(k->o.elect))
+		return 0;
+	work_seen(k->work, k->mirror.revision);
+	r = decide_removals(k, &plans);
+	if (r == 0 && k->compare_due)
+		r = compare(k);
+	if (k->look_due)
+		look(k, &plans);
+	else if (k->looked != k->mirror.revision)
+		keeper_look(k);
+	if (plans.failed)
+		return -ENOMEM;
+	work_do(k->work, plans.v, plans.n);
+	k->mended = k->mending.n -
+		    work_do(k->work, k->mending.v + k->mended, k->mending.n - k->mended);
+	return r;
+}
+
+static void on_compare(void *arg)
+{
+	struct keeper *k = arg;
+
+	k->compare_due = true;
+	k->o.changed(k->o.arg);
+}
+
+void keeper_look(struct keeper *k)
+{
+	if (k->started && !k->look.set && !k->look_due)
+		timer_set(k->o.timers, &k->look, k->o.minute / POOL_LOOKS,
+			  k->o.minute / POOL_LOOKS);
+}
+
+static void on_look(void *arg)
+{
+	struct keeper *k = arg;
+
+	k->look_due = true;
+	k->o.changed(k->o.arg);
+}
+
+static void on_wake(void *arg)
+{
+	struct keeper *k = arg;
+
+	k->o.changed(k->o.arg);
+}
+
+static void on_ended(void *arg)
+{
+	struct keeper *k = arg;
+
+	k->o.changed(k->o.arg);
+}
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+int keeper_start(struct keeper *k)
+{
+	static const struct store_watch_handlers handlers = { on_put, on_deleted, on_in_sync };
+	int r;
+
+	keeper_stop(k);
+	k->started = true;
+	k->compare_due = k->look_due = true;
+	r = store_watch(k->o.store, k->o.prefix, k->end, &handlers, k, &k->watch);
+	if (r == 0)
+		store_watch_on_listing(k->watch, on_listing);
+	return r;
+}
+
+void keeper_stop(struct keeper *k)
+{
+	if (k->watch)
+		store_unwatch(TAKE(k->watch));
+	work_stop(k->work);
+	timer_clear(k->o.timers, &k->compare);
+	timer_clear(k->o.timers, &k->look);
+	timer_clear(k->o.timers, &k->wake);
+	mirror_done(&k->mirror);
+	removals_done(&k->removals);
+	repairs_done(&k->repairs);
+	pools_done(&k->pools);
+	plans_done(&k->mending);
+	k->mended = 0;
+	k->failed = 0;
+	k->looked = 0;
+	k->started = k->in_sync = k->look_due = false;
+	/* What only the leader says. */
+	health_clear(k->o.health, "config");
+	health_clear(k->o.health, "kubernetes-nodes");
+	health_sweep(k->o.health, "removed/");
+	health_sweep(k->o.health, "removed/");
+}
+
+int keeper_new(const struct keeper_options *options, struct keeper **ret)
+{
+	AUTO(keeper_free) struct keeper *k = calloc(1, sizeof(*k));
+	int r;
+
+	if (!k)
+		return -ENOMEM;
+	k->o = *options;
+	k->compare = (struct timer){ .fn = on_compare, .arg = k };
+	k->look = (struct timer){ .fn = on_look, .arg = k };
+	k->wake = (struct timer){ .fn = on_wake, .arg = k };
+	k->end = store_prefix_end(options->prefix);
+	r = k->end ? 0 : -ENOMEM;
+	r = r
+		    ?: work_new(
+			       &(struct work_options){
+				       .store = options->store,
+				       .timers = options->timers,
+				       .elect = options->elect,
+				       .prefix = options->prefix,
+				       .ended = on_ended,
+				       .arg = k,
+			       },
+			       &k->work);
+	if (r < 0)
+		return r;
+	*ret = TAKE(k);
+	return 0;
+}
+
+void keeper_free(struct keeper *k)
+{
+	if (!k)
+		return;
+	if (k->work)
+		keeper_stop(k);
+	work_free(k->work);
+	free(k->end);
+	free(k);
+}
+
+/* --- for metrics ---------------------------------------------------------------------------- */
+
+static size_t count(const struct mirror *m, const char *beginning)
+{
+	char *end = store_prefix_end(beginning);
+	size_t n = end ? mirror_from(m, end) - mirror_from(m, beginning) : 0;
+
+	free(end);
+	return n;
+}
+
+struct keeper_stats keeper_stats(const struct keeper *k)
+{
+	struct keeper_stats s = k->stats;
+	const struct mirror *m = &k->mirror;
+
+	s.keys = m->n;
+	s.nodes = count(m, KEYS_NODE);
+	s.blocks = count(m, KEYS_BLOCK);
+	for (size_t i = mirror_from(m, KEYS_NODE); mirror_within(m, i, KEYS_NODE); i++) {
+		char key[KEY_TEXT];
+
+		s.silent += key_status_node(key, mirrored_name(m->v[i])) == 0 &&
+			    !mirror_find(m, key);
+	}
+	for (size_t i = mirror_from(m, KEYS_HOST); mirror_within(m, i, KEYS_HOST); i++)
+		s.addresses += m->v[i]->kind == KEY_ADDRESS;
+	return s;
+}
+
+const struct repairs *keeper_repairs(const struct keeper *k)
+{
+	return &k->repairs;
+}
+
+const struct pools *keeper_pools(const struct keeper *k)
+{
+	return &k->pools;
+}
+
+struct work_stats keeper_work(const struct keeper *k)
+{
+	return work_stats(k->work);
+}

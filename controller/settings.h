@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The controller's own table of options.
+ *
+ *   argv, environ, /etc/roost/controller.json -> lib/options -> [settings] -> main
+ */
+#pragma once
+
+#include "lib/options.h"
+
+#define CONTROLLER_SETTINGS_FILE "/etc/roost/controller.json"
+
+struct controller_settings {
+	struct etcd_settings etcd;
+	const char *name;                      /* "": the host name */
+	const char *metrics;                   /* "": nowhere */
+	uint32_t kubernetes;                   /* a flag */
+	const char *kubeconfig, *kube_context; /* "": the pod's service account; the current one */
+	const char *config;
+	enum log_level log_level;
+	unsigned log_format; /* enum log_format */
+	uint32_t lease;      /* s */
+	uint32_t minute;     /* ms of one */
+};
+
+extern const struct option_table controller_settings_table;
+
+/* 0, or a negative errno with the sentence; the rules between options included. */
+int controller_settings_load(int argc, char *const *argv, char *const *env,
+			     struct controller_settings *ret, enum options_verb *ret_verb,
+			     struct err *err);
+void controller_settings_done(struct controller_settings *s);
+static inline void controller_settings_done_auto(struct controller_settings *s)
+{
+	controller_settings_done(s);
+}
