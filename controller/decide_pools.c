@@ -311,7 +311,8 @@ static void ask(struct pools *p, const struct mirror *m, const struct pool *pool
 {
 	size_t n = 0;
 
-	qsort(h->v, h->n, sizeof(*h->v), by_empty);
+	if (h->n)
+		qsort(h->v, h->n, sizeof(*h->v), by_empty);
 	for (size_t i = 0; i < h->n && h->v[i].empty && n < POOL_ASKED_MAX; i++) {
 		char key[KEY_TEXT], status[KEY_TEXT], node[KEY_TEXT];
 		const struct mirrored *e;
