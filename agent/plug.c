@@ -134,7 +134,7 @@ static struct kernel_pod pod_of(const struct attach_request *q)
 	};
 }
 
-void plug_attach(struct plug *p, struct serve_request *request)
+static void attach(struct plug *p, struct serve_request *request)
 {
 	AUTO(attach_request_done) struct attach_request q = { 0 };
 	struct attachment_key key;
@@ -166,6 +166,17 @@ void plug_attach(struct plug *p, struct serve_request *request)
 		ipam_attach_undo(p->ipam, &key);
 	serve_reply_error(request, r == -EEXIST ? 409 : 500, r == -EEXIST ? 104 : 5, NULL, "%s",
 			  err.text[0] ? err.text : strerror(-r));
+}
+
+void plug_adding(struct plug *p)
+{
+	reaper_adding(p->reaper);
+}
+
+void plug_attach(struct plug *p, struct serve_request *request)
+{
+	attach(p, request);
+	reaper_added(p->reaper);
 }
 
 /* A link whose attachment nobody remembers goes too. */

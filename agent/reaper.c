@@ -14,6 +14,8 @@
 
 #define LATE_MS  60000 /* a child that says nothing for so long is given up */
 #define AGAIN_MS 1000
+#define ADD_MS   40 /* one that takes longer, or was never ours to attach, holds up nobody */
+#define HELD_MS  60 /* and many that follow each other no group for longer than this */
 
 struct reaper {
 	pid_t child, ended; /* 0: none */
@@ -21,7 +23,9 @@ struct reaper {
 	sd_event *event;
 	sd_event_source *io;
 	struct timers *timers;
-	struct timer late, again;
+	struct timer late, again, held;
+	unsigned adding;          /* pods that have an address and no routes yet */
+	uint64_t add_ends, begin; /* when to wait no longer: for those, for any */
 	struct health *health;
 	bool busy, wanted; /* a request is under way; another has come meanwhile */
 	struct reaper_stats stats;
@@ -122,12 +126,36 @@ static void request(struct reaper *r)
 	if (rc < 0)
 		rc = ask(r);
 	r->wanted = false;
+	timer_clear(r->timers, &r->held);
 	if (rc < 0) {
 		trouble(r, strerror(-rc));
 		return;
 	}
 	r->busy = true;
 	timer_set(r->timers, &r->late, LATE_MS, LATE_MS);
+}
+
+/* At once, or when nobody is being added, or when that has taken too long. */
+static void go(struct reaper *r)
+{
+	uint64_t now, end;
+
+	if (!r->wanted || r->busy || !r->event)
+		return;
+	now = timers_now(r->timers);
+	end = r->add_ends < r->begin ? r->add_ends : r->begin;
+	if (r->adding && now < end)
+		timer_set(r->timers, &r->held, end - now, 1);
+	else
+		request(r);
+}
+
+static void want(struct reaper *r)
+{
+	if (!r->wanted && r->event)
+		r->begin = timers_now(r->timers) + HELD_MS;
+	r->wanted = true;
+	go(r);
 }
 
 static int on_reply(sd_event_source *source, int fd, uint32_t events, void *arg)
@@ -147,14 +175,16 @@ static int on_reply(sd_event_source *source, int fd, uint32_t events, void *arg)
 		trouble(r, "the child that destroys them has died");
 		return 0;
 	}
-	r->stats.rounds += reply.rounds;
+	r->stats.rounds++;
 	r->stats.destroyed += reply.destroyed;
 	if (reply.result < 0)
 		trouble(r, reply.why.text);
 	else
 		health_clear(r->health, "links");
-	if (r->wanted)
-		request(r);
+	if (reply.more)
+		want(r);
+	else
+		go(r);
 	return 0;
 }
 
@@ -171,11 +201,30 @@ static void on_again(void *arg)
 	reaper_kick(arg);
 }
 
+static void on_held(void *arg)
+{
+	go(arg);
+}
+
 void reaper_kick(struct reaper *r)
 {
-	r->wanted = true;
-	if (!r->busy && r->event)
-		request(r);
+	want(r);
+}
+
+void reaper_adding(struct reaper *r)
+{
+	uint64_t now = timers_now(r->timers);
+
+	if (now >= r->add_ends)
+		r->adding = 0;
+	r->adding++;
+	r->add_ends = now + ADD_MS;
+}
+
+void reaper_added(struct reaper *r)
+{
+	if (r->adding > 0 && --r->adding == 0)
+		go(r);
 }
 
 /* --- life ----------------------------------------------------------------------------------- */
@@ -190,6 +239,7 @@ int reaper_new(struct reaper **ret)
 	r->socket = -1;
 	r->late = (struct timer){ .fn = on_late, .arg = r };
 	r->again = (struct timer){ .fn = on_again, .arg = r };
+	r->held = (struct timer){ .fn = on_held, .arg = r };
 	rc = make_child(r);
 	if (rc < 0)
 		return rc;
@@ -214,6 +264,7 @@ void reaper_free(struct reaper *r)
 	if (r->timers) {
 		timer_clear(r->timers, &r->late);
 		timer_clear(r->timers, &r->again);
+		timer_clear(r->timers, &r->held);
 	}
 	end_child(r);
 	free(r);

@@ -8,7 +8,8 @@
  * group, so a child does it that waits on a socket: forked before the agent holds
  * anything, it dies with the agent and is made anew if it dies alone. That a link
  * is gone is told by netlink's events, not here. A group is small, because the
- * kernel holds the lock that every ADD needs while it takes a group apart.
+ * kernel holds the lock that every ADD needs while it takes a group apart; and
+ * between two groups whoever is being added goes first.
  */
 #pragma once
 
@@ -28,6 +29,10 @@ AUTO_DEFINE(struct reaper *, reaper_free)
 
 /* There are links in DOOMED_GROUP. */
 void reaper_kick(struct reaper *r);
+
+/* A pod is being added: no group is begun for a moment, until it is added. */
+void reaper_adding(struct reaper *r);
+void reaper_added(struct reaper *r);
 
 /* The child's; 0: none at the moment. */
 pid_t reaper_pid(const struct reaper *r);

@@ -113,17 +113,11 @@ void reap(struct reaped *ret)
 	struct err err = { "" };
 	int r = kern_open(NETLINK_ROUTE, &k);
 
-	*ret = (struct reaped){ 0 };
-	while (r == 0) {
-		start_over(&round);
-		r = find_doomed(k, &round, &err);
-		if (r < 0 || round.n == 0)
-			break;
+	r = r ?: find_doomed(k, &round, &err);
+	if (r == 0 && round.n > 0)
 		r = destroy(k, &round, &err);
-		ret->rounds++;
-		ret->destroyed += r == 0 ? (uint32_t)round.n : 0;
-	}
-	ret->result = r;
+	*ret = (struct reaped){ .result = r, .destroyed = r == 0 ? (uint32_t)round.n : 0 };
+	ret->more = ret->destroyed == AT_ONCE;
 	ret->why = err;
 	if (r < 0 && !err.text[0])
 		err_set(&ret->why, r, "%s", strerror(-r));
