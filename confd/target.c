@@ -128,24 +128,9 @@ static bool needs_sync(int fd)
 	return fstatfs(fd, &fs) < 0 || (fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC);
 }
 
-static int write_all(int fd, const char *text, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, text, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		text += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 static int fill(int fd, const char *text, size_t len, mode_t mode, uid_t uid, gid_t gid)
 {
-	int r = write_all(fd, text, len);
+	int r = fd_write_all(fd, text, len);
 
 	if (r < 0)
 		return r;

@@ -71,9 +71,10 @@ def test_install_honours_its_folders_and_uninstall_takes_all_back(tree, tmp_path
     said = subprocess.run([usr / "sbin/roost-install", "--help"], capture_output=True, text=True).stdout
     assert "(/usr/share/roost/10-roost.conflist)" in said and "(/usr/lib/cni)" in said
     # What it installs runs on its own: the configuration as it came is one that the agent accepts.
-    done = subprocess.run([usr / "sbin/roostd", "--config", usr / "etc/roost/agent.json", "--etcd", "nonsense"],
-                          capture_output=True, text=True)
-    assert done.returncode == 2 and "nonsense" in done.stderr, done.stderr
+    # What it refuses is looked at after the file; so it never starts here.
+    done = subprocess.run([usr / "sbin/roostd", "--config", usr / "etc/roost/agent.json",
+                           "--etcd-user", "x"], capture_output=True, text=True)
+    assert done.returncode == 2 and "--etcd-password-file is missing" in done.stderr, done.stderr
     make(tree, "uninstall", *where)
     assert [p for p in tmp_path.rglob("*") if not p.is_dir() or "roost" in p.name] == []
 

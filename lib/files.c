@@ -36,7 +36,7 @@ int dir_open(const char *path)
 	return dir_open_at(AT_FDCWD, path);
 }
 
-static int write_all(int fd, const char *text, size_t len)
+int fd_write_all(int fd, const char *text, size_t len)
 {
 	while (len) {
 		ssize_t n = write(fd, text, len);
@@ -62,7 +62,7 @@ int file_publish(int dir, const char *name, mode_t mode, const char *text, size_
 	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (fd < 0)
 		return -errno;
-	r = write_all(fd, text, len);
+	r = fd_write_all(fd, text, len);
 	if (r == 0 && renameat(dir, temporary, dir, name) < 0)
 		r = -errno;
 	if (r < 0)

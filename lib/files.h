@@ -17,6 +17,8 @@
 int dir_open(const char *path);
 int dir_open_at(int dir, const char *name);
 
+/* 0 or -errno. */
+int fd_write_all(int fd, const char *text, size_t len);
 /* 0 or -errno; on failure the old content stays and no temporary file is left. */
 int file_publish(int dir, const char *name, mode_t mode, const char *text, size_t len);
 /* The whole content with a NUL behind it; free() it. -EFBIG over max, -ENOENT, ... */
