@@ -152,7 +152,7 @@ typedef int entry_fn(const struct file *f, const struct json_at *entry, void *ar
 static int with_entry(const struct file *f, const char *list_name, const char *kind,
 		      const char *name, entry_fn *fn, void *arg)
 {
-	struct json_at list = json_member(&f->root, list_name), entry, inner;
+	struct json_at list = json_member(&f->root, list_name), entry, named, inner;
 	char shown[SHOW_TEXT];
 	size_t i = 0;
 	int r = find(list, name, &i);
@@ -164,11 +164,11 @@ static int with_entry(const struct file *f, const char *list_name, const char *k
 		return r;
 	entry = json_element(&list, i);
 	/* Shown by name, not by number: whatever is wrong inside starts from here. */
-	inner = json_root(entry.value, f->root.err);
-	inner = json_need(&inner, kind);
-	r = json_read_object(inner);
+	entry = json_root(entry.value, f->root.err);
+	named = json_need(&entry, kind);
+	r = json_read_object(named);
 	if (r > 0) {
-		inner = json_root(inner.value, f->root.err);
+		inner = json_root(named.value, f->root.err);
 		r = fn(f, &inner, arg);
 	}
 	return in_entry(r, f->root.err, kind, name);

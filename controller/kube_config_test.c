@@ -145,6 +145,12 @@ static void errors_name_file_context_and_field(void **unused)
 				 "not understood here");
 	expect("a: 1\n---\nb: 2\n", "/etc/kube/conf: line 2, column 1: a second document");
 	expect("{\"a\":", "/etc/kube/conf: not a whole JSON object: ends at byte 5");
+	expect("current-context: c\ncontexts: [{name: c}]\n",
+	       "/etc/kube/conf, context \"c\": context \"c\": field \"context\": is missing");
+	expect("current-context: c\ncontexts: [{name: c, context: 7}]\n",
+	       "/etc/kube/conf, context \"c\": context \"c\": field \"context\": \"7\" is a "
+	       "string, "
+	       "not an object");
 	expect(AROUND("    server: ftp://x\n", "    {}\n"),
 	       "/etc/kube/conf, context \"c\": cluster \"k\": field \"server\": \"ftp://x\" is not "
 	       "https://HOST:PORT");

@@ -38,7 +38,7 @@ static int on_object(struct json_object *object, void *arg)
 	struct kube_doubt *d = arg;
 
 	if (d->found)
-		return -EBADMSG;
+		return err_set(&d->request.reason, -EBADMSG, "more than one object");
 	d->found = json_object_get(object);
 	return 0;
 }

@@ -90,6 +90,7 @@ static void broken_ones_are_refused(void **unused)
 {
 	(void)unused;
 	expect("", "an empty reply\n");
+	expect("{}{}", "more than one object\n");
 	expect("<html>", "not JSON: expected an object, found byte 0x3c\n");
 	expect("{\"items\":[{\"a\":1}", "{\"a\":1}\ncut off within the items of a list\n");
 	expect("{\"items\":[{\"a\":1}{\"b\":1}]}",

@@ -190,13 +190,18 @@ int json_stream_end(struct json_stream *s, struct err *err)
 	return 0;
 }
 
+struct single {
+	struct json_object *object;
+	struct err *err;
+};
+
 static int keep_only(struct json_object *object, void *arg)
 {
-	struct json_object **only = arg;
+	struct single *s = arg;
 
-	if (*only)
-		return -EBADMSG;
-	*only = json_object_get(object);
+	if (s->object)
+		return err_set(s->err, -EBADMSG, "more than one object");
+	s->object = json_object_get(object);
 	return 0;
 }
 
@@ -204,14 +209,16 @@ int json_stream_single(size_t max_object, const char *data, size_t n, struct jso
 		       struct err *err)
 {
 	AUTO(json_stream_free) struct json_stream *stream = NULL;
-	AUTO(json_put) struct json_object *object = NULL;
-	int r = json_stream_new(max_object, keep_only, &object, &stream);
+	struct single only = { .err = err };
+	int r = json_stream_new(max_object, keep_only, &only, &stream);
 
 	r = r ?: json_stream_feed(stream, data, n, err);
 	r = r ?: json_stream_end(stream, err);
-	if (r == 0 && !object)
+	if (r == 0 && !only.object)
 		r = err_set(err, -EBADMSG, "an empty reply");
 	if (r == 0)
-		*ret = TAKE(object);
+		*ret = only.object;
+	else
+		json_object_put(only.object);
 	return r;
 }
