@@ -93,7 +93,7 @@ static struct world healthy(void)
 	put(&w, "host/n1/address/default/10.1.0.5", ADDRESS_VALUE("b2"));
 	put(&w, "block/default/10.1.0.64-26", "{\"node\":\"n2\",\"pool\":\"web\"}");
 	put(&w, "host/n2/ipv4/block/default/10.1.0.64-26", "{\"pool\":\"web\"}");
-	put(&w, "leader/controller", "not ours to read");
+	put(&w, "leader/controller", "{\"id\":\"c1\"}");
 	put(&w, "somebody/elses", "{");
 	return w;
 }
