@@ -152,3 +152,18 @@ def test_commands_of_the_documentation_work(lab, etcd, build):
     for kind in ("peer", "filter", "spec", "config"):
         text = ctl(f"get {kind} -o json")
         ctl("apply -f -", input=text)
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+def test_configuration_has_every_flag_and_every_field(lab, build):
+    """CONFIGURATION.md says what each setting does; --help and KEYS.md say which there are."""
+    page = (ROOT / "docs/CONFIGURATION.md").read_text()
+    flags = {f for program in ("roostd", "roost-confd", "roost-controller")
+             for f in re.findall(r"^  (--[a-z-]+)", lab.run([build / program, "--help"]).stdout, re.M)}
+    keys = (ROOT / "docs/KEYS.md").read_text()
+    fields = {f for record in ("config", "pool/", "spec/", "peer/")
+              for row in re.findall(r"^\| (`.*?) \|", keys.split(f"\n## {record}")[1].split("\n## ")[0], re.M)
+              for f in re.findall(r"`([^`]+)`", row)}
+    assert len(flags) > 20 and len(fields) > 70, "nothing was found to look for"
+    assert sorted(x for x in flags - {"--help", "--version"} | fields if f"`{x}`" not in page) == []
