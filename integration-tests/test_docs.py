@@ -68,7 +68,7 @@ def help_of(lab, build, program):
 def test_man_pages_render_and_have_every_flag(lab, build):
     for page in MAN:
         text = man(lab, page)
-        if page.stem not in ("roostd", "roost-confd", "roostctl"):
+        if page.stem not in ("roostd", "roost-confd", "roost-controller", "roostctl"):
             continue
         # A flag is described where it begins a line; others' flags may be mentioned anywhere.
         said = help_of(lab, build, page.stem)
