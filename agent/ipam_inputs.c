@@ -364,6 +364,7 @@ int ipam_configure(struct ipam *m)
 		.n_extents = fresh.n_extents,
 		.node = m->o.node,
 		.labels = { fresh.labels, fresh.n_labels },
+		.pod_cidrs = fresh.spec.pod_cidrs,
 	};
 	r = r ?: allocator_configure(m->allocator, &in);
 	if (r < 0) {

@@ -52,7 +52,8 @@ static int open_client(struct controller *c, struct err *err)
 {
 	static const struct kube_handlers handlers = { on_node, on_gone, on_in_sync, on_trouble };
 	const struct kube_options options = { .kubeconfig = c->settings->kubeconfig,
-					      .context = c->settings->kube_context };
+					      .context = c->settings->kube_context,
+					      .insecure = c->settings->kubernetes_insecure };
 
 	return kube_new(c->event, &options, &handlers, c, &c->kube, err);
 }
@@ -69,6 +70,7 @@ void controller_kube_start(struct controller *c)
 	if (!c->settings->kubernetes)
 		return;
 	controller_kube_stop(c);
+	c->kube_nodes.pod_cidrs = c->settings->pod_cidrs;
 	if (open_client(c, &err) == 0)
 		return;
 	health_set(c->health, PART, LOG_LEVEL_ERROR, "%s; nothing is removed meanwhile", err.text);

@@ -134,7 +134,8 @@ static const struct mirrored *removed_entry(const struct mirror *m, const char *
 
 /* --- Nodes that are there ------------------------------------------------------------------- */
 
-static void copy_node(const struct kube_seen *s, const struct mirror *m, struct plans *ret)
+static void copy_node(const struct kube_seen *s, const struct mirror *m, bool pod_cidrs,
+		      struct plans *ret)
 {
 	AUTO(node_spec_done) struct node_spec ours = { 0 }, theirs = { 0 };
 	const struct mirrored *e, *removed = removed_entry(m, s->name);
@@ -150,7 +151,8 @@ static void copy_node(const struct kube_seen *s, const struct mirror *m, struct 
 	both = ours;
 	both.labels = theirs.labels;
 	both.kubernetes_uid = theirs.kubernetes_uid;
-	both.pod_cidrs = theirs.pod_cidrs;
+	if (pod_cidrs)
+		both.pod_cidrs = theirs.pod_cidrs;
 	back = removed && r > 0 && ours.kubernetes_uid[0] &&
 	       strcmp(ours.kubernetes_uid, s->uid) != 0;
 	/* As it stands somebody else's words may be in another order: meant is what counts. */
@@ -282,7 +284,7 @@ void kube_decide(const struct kube_nodes *k, const struct mirror *m, uint64_t no
 	compare_names(k, m, alarm);
 	for (size_t i = 0; i < k->n; i++)
 		if (k->v[i].spec)
-			copy_node(&k->v[i], m, ret);
+			copy_node(&k->v[i], m, k->pod_cidrs, ret);
 	remove_gone(k, m, now, minute, utc, ret, alarm);
 }
 

@@ -4,12 +4,12 @@
  *
  *   kube: node(), gone(), in_sync() -> [decide_kube] + mirror -> plans, an alarm
  *
- * Pure. Labels, UID and pod CIDRs of a Node go into spec/<node>; what operators wrote there beside
- * them stays. A node is removed only if its UID was recorded in spec/<node>, a GET has said that
- * just that Node is gone, and this has lasted a minute. If by then more than a tenth of all
- * recorded nodes (and more than one) are gone, nothing is removed: that is a wrong API server or a
- * wiped one far more often than the truth, and an operator can still remove them one by one. A Node
- * of the same name with another UID takes the removal back: somebody wants that node.
+ * Pure. Labels, UID and (if asked for) pod CIDRs of a Node go into spec/<node>; what operators
+ * wrote there beside them stays. A node is removed only if its UID was recorded in spec/<node>, a
+ * GET has said that just that Node is gone, and this has lasted a minute. If by then more than a
+ * tenth of all recorded nodes (and more than one) are gone, nothing is removed: that is a wrong API
+ * server or a wiped one far more often than the truth, and an operator can still remove them one by
+ * one. A Node of the same name with another UID takes the removal back: somebody wants that node.
  */
 #pragma once
 
@@ -29,7 +29,8 @@ struct kube_seen {
 struct kube_nodes {
 	struct kube_seen *v; /* by name */
 	size_t n;
-	bool in_sync; /* at least one complete list was told */
+	bool in_sync;   /* at least one complete list was told */
+	bool pod_cidrs; /* they are copied too */
 };
 void kube_nodes_done(struct kube_nodes *k);
 

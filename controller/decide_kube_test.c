@@ -60,6 +60,27 @@ static void end(struct world *w)
 	kube_nodes_done(&w->nodes);
 }
 
+static void pod_cidrs_are_copied_where_that_is_asked_for(void **unused)
+{
+	struct prefix cidr;
+	struct kube_node n = { .name = (char *)(uintptr_t) "n1",
+			       .uid = (char *)(uintptr_t) "u1",
+			       .pod_cidrs = { &cidr, 1 } };
+	struct world w = { .nodes.in_sync = true };
+
+	(void)unused;
+	assert_int_equal(prefix_parse("10.4.0.0/24", &cidr), 0);
+	put(&w, "node/n1", "{}");
+	put(&w, "spec/n1", "{\"kubernetesUid\":\"u1\",\"podCIDRs\":[\"10.5.0.0/24\"]}");
+	assert_int_equal(kube_nodes_put(&w.nodes, &n), 0);
+	expect(&w, 1, "");
+	w.nodes.pod_cidrs = true;
+	expect(&w, 1,
+	       "spec/n1:\nif spec/n1 = 5\n"
+	       "put spec/n1 {\"kubernetesUid\":\"u1\",\"podCIDRs\":[\"10.4.0.0/24\"]}\n");
+	end(&w);
+}
+
 static void labels_and_uid_are_copied_and_what_operators_wrote_stays(void **unused)
 {
 	struct world w = { 0 };
@@ -219,6 +240,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(labels_and_uid_are_copied_and_what_operators_wrote_stays),
+		cmocka_unit_test(pod_cidrs_are_copied_where_that_is_asked_for),
 		cmocka_unit_test(what_is_there_already_is_not_written_again),
 		cmocka_unit_test(one_that_cannot_be_read_is_left_alone),
 		cmocka_unit_test(one_that_is_gone_is_removed_after_a_minute),

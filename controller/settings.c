@@ -25,6 +25,11 @@ static const struct option_def defs[] = {
 		  "together with --kubernetes" },
 	{ OPTION(controller_settings, kube_context, "kube-context", TEXT), .argument = "NAME",
 	  .help = "which context of the kubeconfig; without it the current one" },
+	{ OPTION(controller_settings, kubernetes_insecure, "kubernetes-insecure", FLAG),
+	  .help = "believe an API server whose certificate nobody checks, if the kubeconfig says "
+		  "so" },
+	{ OPTION(controller_settings, pod_cidrs, "pod-cidrs", FLAG),
+	  .help = "copy the pod CIDRs of Nodes too: each node then claims its blocks in its own" },
 	{ OPTION(controller_settings, config, "config", PATH), .argument = "FILE",
 	  .not_in_file = true, .help = "the configuration file" },
 	OPTIONS_LOG(controller_settings),
@@ -42,6 +47,16 @@ const struct option_table controller_settings_table = {
 	.size = sizeof(struct controller_settings),
 };
 
+/* A setting that is about Kubernetes alone. */
+static const char *lonely(const struct controller_settings *s)
+{
+	return s->kubeconfig[0]         ? "kubeconfig"
+	       : s->kube_context[0]     ? "kube-context"
+	       : s->kubernetes_insecure ? "kubernetes-insecure"
+	       : s->pod_cidrs           ? "pod-cidrs"
+					: NULL;
+}
+
 int controller_settings_load(int argc, char *const *argv, char *const *env,
 			     struct controller_settings *ret, enum options_verb *ret_verb,
 			     struct err *err)
@@ -51,9 +66,8 @@ int controller_settings_load(int argc, char *const *argv, char *const *env,
 	if (r < 0 || *ret_verb != OPTIONS_RUN)
 		return r;
 	r = options_check_etcd(&ret->etcd, err);
-	if (r == 0 && !ret->kubernetes && (ret->kubeconfig[0] || ret->kube_context[0]))
-		r = err_set(err, -EINVAL, "--%s is of no use without --kubernetes",
-			    ret->kubeconfig[0] ? "kubeconfig" : "kube-context");
+	if (r == 0 && !ret->kubernetes && lonely(ret))
+		r = err_set(err, -EINVAL, "--%s is of no use without --kubernetes", lonely(ret));
 	if (r < 0)
 		controller_settings_done(ret);
 	return r;

@@ -12,9 +12,9 @@
 
 struct controller_settings {
 	struct etcd_settings etcd;
-	const char *name;                      /* "": the host name */
-	const char *metrics;                   /* "": nowhere */
-	uint32_t kubernetes;                   /* a flag */
+	const char *name;                                    /* "": the host name */
+	const char *metrics;                                 /* "": nowhere */
+	uint32_t kubernetes, kubernetes_insecure, pod_cidrs; /* flags */
 	const char *kubeconfig, *kube_context; /* "": the pod's service account; the current one */
 	const char *config;
 	enum log_level log_level;

@@ -100,6 +100,21 @@ def test_a_fixed_address_moves_between_nodes(etcd, agents):
 # --- what etcd shows -----------------------------------------------------------------------------
 
 
+def test_a_node_with_pod_cidrs_claims_in_them_alone(etcd, agents):
+    pool(etcd, "web", "10.1.0.0/16", blockSize=26)
+    pool(etcd, "other", "10.2.0.0/16", blockSize=26, namespaces=["other"])
+    put(etcd, "spec/n1", podCIDRs=["10.1.7.0/25"])
+    agent = agents().start()
+    given = {agent.assign(f"c{i}")[0] for i in range(128)}
+    assert given == {str(a) for a in ipaddress.ip_network("10.1.7.0/25")}
+    assert "pool web" in str(agent.refuses("one-too-many"))
+    # A pool without a range of this node's is as free as ever; another's range is not to be had.
+    assert ip(agent.assign("elsewhere", namespace="other")[0]) in ipaddress.ip_network("10.2.0.0/16")
+    agent.refuses("beside", addresses=["10.1.9.1"])
+    assert {str(b) for _, b in all_blocks(etcd) if b.overlaps(ipaddress.ip_network("10.1.0.0/16"))} == \
+        {"10.1.7.0/26", "10.1.7.64/26"}
+
+
 def test_keys_are_what_people_can_read(etcd, agents):
     """Line 6: the documented command lists exactly the claimed blocks."""
     pool(etcd, cidr="10.1.0.0/24", blockSize=28)

@@ -39,8 +39,9 @@ struct pools_input {
 	size_t n_pools;
 	const struct extent *const *extents;
 	size_t n_extents;
-	const char *node;     /* the label kubernetes.io/hostname */
-	struct labels labels; /* of spec/<node> */
+	const char *node;          /* the label kubernetes.io/hostname */
+	struct labels labels;      /* of spec/<node> */
+	struct prefixes pod_cidrs; /* likewise */
 };
 
 struct pool_view {

@@ -169,6 +169,43 @@ static void sizes_and_limits_come_from_the_extent(void **unused)
 	assert_int_equal(spans_size(&v->allowed), 0);
 }
 
+static const struct pool_view *with_pod_cidrs(const char *first, const char *second)
+{
+	static struct prefix v[2];
+
+	assert_int_equal(prefix_parse(first, &v[0]), 0);
+	assert_int_equal(prefix_parse(second, &v[1]), 0);
+	w.pod_cidrs = (struct prefixes){ v, 2 };
+	world_configure(&w);
+	return pool_views_find(allocator_pools(w.a), "a");
+}
+
+static void blocks_are_claimed_in_the_nodes_own_range_of_the_pool(void **unused)
+{
+	const struct pool_view *v;
+
+	(void)unused;
+	world_pool(&w, "a", "{\"cidr\":\"10.1.0.0/16\",\"exclude\":[\"10.1.4.0/26\"]}");
+	v = with_pod_cidrs("10.1.4.0/24", "fd00::/64");
+	assert_int_equal(spans_size(&v->usable), 3);
+	assert_int_equal(v->usable.v[0].first, 4 * 4 + 1);
+	assert_string_equal(v->note.text, "");
+	/* A pool elsewhere is nobody's range. */
+	v = with_pod_cidrs("10.9.4.0/24", "fd00::/64");
+	assert_int_equal(spans_size(&v->usable), 1023);
+	/* Half a block would be the next node's too. */
+	v = with_pod_cidrs("10.1.4.0/28", "fd00::/64");
+	assert_int_equal(spans_size(&v->usable), 0);
+	assert_string_equal(
+		v->note.text,
+		"pool a: this node's pod CIDR 10.1.4.0/28 is smaller than a block "
+		"(/26): no block is claimed for it; the pool needs blockSize=28 or more");
+	/* On a network of its own it has nothing to do with pods' CIDRs. */
+	world_pool(&w, "a", "{\"cidr\":\"10.1.0.0/16\",\"network\":\"lan\"}");
+	v = with_pod_cidrs("10.1.4.0/24", "fd00::/64");
+	assert_int_equal(spans_size(&v->usable), 1024);
+}
+
 static void a_point_to_point_pool_has_no_edges_to_spare(void **unused)
 {
 	static const struct {
@@ -202,6 +239,7 @@ int main(void)
 		TEST(of_two_that_overlap_the_older_stands),
 		TEST(sizes_and_limits_come_from_the_extent),
 		TEST(a_point_to_point_pool_has_no_edges_to_spare),
+		TEST(blocks_are_claimed_in_the_nodes_own_range_of_the_pool),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,14 +26,15 @@ struct world {
 	char names[WORLD_MAX][NAME_TEXT];
 	size_t n_pools, n_extents;
 	struct labels labels;
+	struct prefixes pod_cidrs;
 	int64_t now;
 	char text[4096];
 };
 
 static inline void world_configure(struct world *w)
 {
-	struct pools_input in = { w->input,     w->n_pools, w->extent_list,
-				  w->n_extents, "n1",       w->labels };
+	struct pools_input in = { w->input, w->n_pools, w->extent_list, w->n_extents,
+				  "n1",     w->labels,  w->pod_cidrs };
 
 	assert_int_equal(allocator_configure(w->a, &in), 0);
 }

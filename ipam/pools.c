@@ -108,6 +108,38 @@ int blocks_of_addresses(const struct spans *addresses, const struct prefix *cidr
 	return 0;
 }
 
+/*
+ * Where the node has ranges of its own in this pool, only blocks that lie in them can be claimed. A
+ * range that is smaller than a block would be shared with the next node: nothing is claimed for it.
+ */
+static int keep_to_pod_cidrs(const struct prefixes *cidrs, struct pool_view *v)
+{
+	AUTO(spans_done) struct spans own = { 0 }, blocks = { 0 };
+	bool any = false;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < cidrs->n; i++) {
+		const struct prefix *p = &cidrs->v[i];
+		char text[PREFIX_TEXT];
+
+		if (!prefix_contains_prefix(&v->cidr, p))
+			continue;
+		any = true;
+		if (p->length <= v->block_size)
+			r = spans_add(&own, span_of(p));
+		else
+			err_set(&v->note, 0,
+				"pool %s: this node's pod CIDR %s is smaller than a block (/%u): "
+				"no "
+				"block is claimed for it; the pool needs blockSize=%u or more",
+				v->name, prefix_print(p, text), v->block_size, p->length);
+	}
+	if (r < 0 || !any)
+		return r;
+	r = blocks_of_addresses(&own, &v->cidr, v->block_size, &blocks);
+	return r ?: spans_intersect(&v->usable, &blocks, &v->usable);
+}
+
 /* --- one pool ------------------------------------------------------------------------------- */
 
 static bool node_matches(const struct pools_input *in, const struct selector *selector, int *error)
@@ -157,7 +189,9 @@ static int view_one(const struct pools_input *in, const struct pool_input *from,
 		return -ENOMEM;
 	if (v->extent)
 		pool_differs_from_extent(pool, v->extent, &v->note);
-	return blocks_of_addresses(&v->allowed, &v->cidr, v->block_size, &v->usable);
+	if (blocks_of_addresses(&v->allowed, &v->cidr, v->block_size, &v->usable) < 0)
+		return -ENOMEM;
+	return strcmp(v->network, "default") == 0 ? keep_to_pod_cidrs(&in->pod_cidrs, v) : 0;
 }
 
 /* --- conflicts between them ----------------------------------------------------------------- */

@@ -41,6 +41,8 @@ static int find_usable(const struct allocator *a, const struct pool_view *v,
 		r = spans_intersect(&v->allowed, limits, &both);
 		if (r == 0)
 			r = blocks_of_addresses(&both, &v->cidr, v->block_size, &usable);
+		if (r == 0)
+			r = spans_intersect(&usable, &v->usable, &usable);
 	} else {
 		r = spans_intersect(&v->usable, &v->usable, &usable); /* a copy */
 	}
