@@ -4,6 +4,8 @@
 import json
 import re
 
+from lab.controller import PORT, Controller
+
 from .stage import ROUTER_AS
 
 # What an operator asks.
@@ -17,6 +19,7 @@ def tell(stage):
     cross(stage, pods)
     lose_agent(stage, pods)
     lose_etcd(stage, pods)
+    keep_house(stage)
     look(stage)
 
 
@@ -110,6 +113,22 @@ def lose_etcd(stage, pods):
                      f"/roost/v1/host/{member.node.name}/address/ | grep .")
     assert late.address in shown
     late.delete()
+
+
+def keep_house(stage):
+    stage.say("two controllers keep house; the one that leads is stopped, the other takes over")
+    one, two = (Controller(m.node, stage.build, stage.etcd) for m in stage.members[:2])
+    for c in (one, two):
+        stage.prompt(c.node.name, "roost-controller")
+        c.start()
+        stage.wait(lambda: c.get("/healthz")[0] == 200, "the controller's port")
+        stage.wait(one.leads, "a leader")
+    stage.sh(stage.control, "etcdctl get --print-value-only /roost/v1/leader/controller")
+    stage.sh(one.node, f"kill {one.process.pid}")
+    stage.wait(two.leads, "another leader")
+    stage.sh(stage.control, "etcdctl get --print-value-only /roost/v1/leader/controller")
+    stage.wait(lambda: two.get("/readyz")[0] == 200, "the new leader's first comparison")
+    stage.sh(two.node, f"curl -s http://127.0.0.1:{PORT}/metrics | grep -E '^roost_cluster_(nodes|blocks|addresses)'")
 
 
 def look(stage):
