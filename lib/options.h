@@ -84,7 +84,8 @@ struct option_table {
 	const struct option_def *defs;
 	size_t n;
 	size_t size; /* of the struct */
-	/* The struct begins with a struct option_words. --help then has them too, but nothing else. */
+	/* The struct begins with a struct option_words. --help then has them too, but nothing else.
+	 */
 	bool takes_words;
 	/* The file is another program's: fields that are not ours are its own, and when it may not
 	 * be read it counts as missing. */

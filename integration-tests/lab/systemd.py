@@ -110,7 +110,7 @@ class Machine(Node):
 
     def install(self, build):
         """As make install with PREFIX=/opt/roost has it; /opt is the machine's own."""
-        for program in ("roostd", "roost-confd", "roost", "roost-ipam"):
+        for program in ("roostd", "roost-confd", "roost-controller", "roost", "roost-ipam"):
             folder = "/opt/cni/bin" if program in ("roost", "roost-ipam") else f"{PREFIX}/sbin"
             self.path(folder).mkdir(parents=True, exist_ok=True)
             shutil.copy(build / program, self.path(folder) / program)
