@@ -371,7 +371,7 @@ static void routes_changed(bool blocks, void *arg)
 {
 	struct agent *a = arg;
 
-	plug_routes_changed(a->plug);
+	plug_routes_changed(a->plug, blocks);
 	if (blocks && a->routing)
 		routing_blocks_changed(a->routing);
 }

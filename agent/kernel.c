@@ -157,6 +157,11 @@ void kernel_mark(struct kernel *k)
 	pass_mark(k->pass);
 }
 
+void kernel_soon(struct kernel *k)
+{
+	pass_soon(k->pass);
+}
+
 void kernel_now(struct kernel *k)
 {
 	pass_now(k->pass);

@@ -73,6 +73,8 @@ void kernel_start(struct kernel *k);
 void kernel_open(struct kernel *k);
 /* Something in the state has changed. */
 void kernel_mark(struct kernel *k);
+/* The same, and it is seen to before other work: a block came or went. */
+void kernel_soon(struct kernel *k);
 /* What is marked is seen to now, and not when all is quiet. */
 void kernel_now(struct kernel *k);
 /* Whether the first compare has been done and nothing of it failed; else why. */

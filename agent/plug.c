@@ -52,9 +52,13 @@ bool plug_unplug(struct plug *p, const struct attachment *a)
 	return take_out(p, &pod);
 }
 
-void plug_routes_changed(struct plug *p)
+void plug_routes_changed(struct plug *p, bool soon)
 {
-	if (p->kernel)
+	if (!p->kernel)
+		return;
+	if (soon)
+		kernel_soon(p->kernel);
+	else
 		kernel_mark(p->kernel);
 }
 

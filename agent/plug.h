@@ -41,7 +41,8 @@ void plug_open(struct plug *p);
 
 /* For the addresses' part. */
 bool plug_unplug(struct plug *p, const struct attachment *a);
-void plug_routes_changed(struct plug *p);
+/* soon: a block came or went, and neighbours wait for the way to it. */
+void plug_routes_changed(struct plug *p, bool soon);
 /* A pod asks for its addresses, and will be attached soon. */
 void plug_adding(struct plug *p);
 /* And not when all is quiet. */

@@ -123,6 +123,15 @@ void pass_mark(struct pass *p)
 		schedule(p);
 }
 
+void pass_soon(struct pass *p)
+{
+	uint64_t now = now_us();
+
+	pass_mark(p);
+	if (p->open && !p->running && now >= p->not_before)
+		timer_at(p, now);
+}
+
 void pass_open(struct pass *p, bool open)
 {
 	if (p->open == open)

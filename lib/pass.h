@@ -34,6 +34,8 @@ void pass_free(struct pass *p);
 AUTO_DEFINE(struct pass *, pass_free)
 
 void pass_mark(struct pass *p);
+/* As pass_mark, but ahead of all else that the loop has to do: somebody waits for this one. */
+void pass_soon(struct pass *p);
 /* Closed (as it is at first): marks are kept, nothing runs. Open it with the first in-sync. */
 void pass_open(struct pass *p, bool open);
 /* Runs now if dirty, e.g. before stopping; returns what the pass returned. */

@@ -271,6 +271,26 @@ static void a_mark_inside_the_pass_makes_another_one(void **state)
 	assert_false(pass_stats(l->pass).dirty);
 }
 
+/* The flood marks too; what counts is that the pass does not wait for the limit. */
+static void what_is_wanted_soon_comes_before_other_work(void **state)
+{
+	struct loop *l = *state;
+	sd_event_source *flood;
+	unsigned events;
+
+	pass_open(l->pass, true);
+	assert_true(sd_event_add_defer(l->event, &flood, on_flood, l) >= 0);
+	assert_true(sd_event_source_set_enabled(flood, SD_EVENT_ON) >= 0);
+	assert_true(sd_event_run(l->event, 0) >= 0);
+	events = l->events;
+	assert_int_equal(l->passes, 0);
+	pass_soon(l->pass);
+	while (l->passes == 0)
+		assert_true(sd_event_run(l->event, 0) >= 0);
+	assert_in_range(l->events - events, 0, 2);
+	sd_event_source_disable_unref(flood);
+}
+
 static void it_can_be_run_now(void **state)
 {
 	struct loop *l = *state;
@@ -300,6 +320,7 @@ int main(void)
 		CASE(marks_during_a_failing_stretch_do_not_make_it_spin),
 		CASE(a_long_pass_leaves_as_much_time_to_others),
 		CASE(a_mark_inside_the_pass_makes_another_one),
+		CASE(what_is_wanted_soon_comes_before_other_work),
 		CASE(it_can_be_run_now),
 	};
 
