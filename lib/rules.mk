@@ -43,6 +43,7 @@ SRCS += $(addprefix lib/, \
 	fake_etcd_lease.c \
 	hash.c \
 	pod_link.c \
+	vtep.c \
 	prefix.c \
 	selector.c \
 	json.c \
@@ -105,6 +106,7 @@ SRCS += $(addprefix lib/, \
 PURE_TESTS += $(addprefix lib/, \
 	hash_test \
 	pod_link_test \
+	vtep_test \
 	prefix_test \
 	base64_test \
 	json_stream_test \
