@@ -33,14 +33,15 @@ SRCS += $(addprefix lib/, \
 	store_sync.c \
 	store_etcd.c \
 	store_open.c \
+	memory_etcd.c \
+	memory_etcd_txn.c \
+	memory_etcd_lease.c \
+	store_memory.c \
+	store_memory_call.c \
+	store_memory_request.c \
+	store_memory_watch.c \
 	store_fake.c \
-	store_fake_call.c \
-	store_fake_request.c \
-	store_fake_watch.c \
 	store_fake_faults.c \
-	fake_etcd.c \
-	fake_etcd_txn.c \
-	fake_etcd_lease.c \
 	hash.c \
 	pod_link.c \
 	vtep.c \
