@@ -91,9 +91,9 @@ static void fence_moved(int64_t revision, void *arg)
 
 uint64_t agent_silence(const struct agent *a)
 {
-	struct store_etcd_stats stats;
+	struct store_stats stats;
 
-	store_etcd_stats(a->store, &stats);
+	store_stats(a->store, &stats);
 	return stats.heard ? clock_monotonic_us() - stats.heard : UINT64_MAX;
 }
 

@@ -32,7 +32,7 @@ static void gather_readiness(struct agent *a, struct readiness *ret)
 /* --- status --------------------------------------------------------------------------------- */
 
 struct shown {
-	struct store_etcd_stats etcd;
+	struct store_stats etcd;
 	struct status_pool *pools;
 	struct readiness ready;
 	struct status status;
@@ -52,7 +52,7 @@ static void describe(struct agent *a, struct shown *ret)
 	struct status *s = &ret->status;
 
 	gather_readiness(a, &ret->ready);
-	store_etcd_stats(a->store, &ret->etcd);
+	store_stats(a->store, &ret->etcd);
 	*s = (struct status){
 		.node = a->identity.name,
 		.version = ROOST_VERSION,
@@ -150,11 +150,11 @@ static void gather_metrics(struct agent *a, struct metrics *m)
 {
 	struct reaper_stats reaped = plug_reaped(a->plug);
 	struct kernel_stats kernel = kernel_stats(plug_kernel(a->plug));
-	struct store_etcd_stats etcd;
+	struct store_stats etcd;
 	struct readiness ready = { 0 };
 
 	gather_readiness(a, &ready);
-	store_etcd_stats(a->store, &etcd);
+	store_stats(a->store, &etcd);
 	metrics_family(m, "roost_build_info", METRIC_GAUGE, "1, with the version of roostd.");
 	metrics_count(m, LABELS({ "version", ROOST_VERSION }, { "node", a->identity.name }), 1);
 	ipam_metrics(a->ipam, m);

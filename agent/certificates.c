@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "lib/certificate_words.h"
-#include "lib/store_etcd.h"
+#include "lib/store_stats.h"
 
 #define HOUR_MS 3600000
 
@@ -51,15 +51,15 @@ static void look_at_ours(struct certificates *c)
 
 static void look_at_theirs(struct certificates *c)
 {
-	struct store_etcd_stats stats;
+	struct store_stats stats;
 	char what[512];
 
-	store_etcd_stats(c->store, &stats);
-	if (!stats.server)
+	store_stats(c->store, &stats);
+	if (!stats.certificate)
 		return;
 	snprintf(what, sizeof(what), "the certificate of etcd's member (%s)",
-		 stats.server->subject);
-	tell(c, "certificate/server", stats.server, what, "renew it on that machine");
+		 stats.certificate->subject);
+	tell(c, "certificate/server", stats.certificate, what, "renew it on that machine");
 }
 
 void certificates_look(struct certificates *c)
@@ -99,14 +99,14 @@ void certificates_free(struct certificates *c)
 void certificates_metrics(const struct certificates *c, struct metrics *m)
 {
 	struct certificate ours;
-	struct store_etcd_stats stats;
+	struct store_stats stats;
 
-	store_etcd_stats(c->store, &stats);
+	store_stats(c->store, &stats);
 	metrics_family(m, "roost_etcd_certificate_expiry_timestamp_seconds", METRIC_GAUGE,
 		       "Until when the certificates between the agent and etcd are valid.");
 	if (c->path[0] && certificate_read(c->path, &ours, NULL) == 0)
 		metrics_number(m, LABELS({ "certificate", "client" }), (double)ours.not_after);
-	if (stats.server)
+	if (stats.certificate)
 		metrics_number(m, LABELS({ "certificate", "server" }),
-			       (double)stats.server->not_after);
+			       (double)stats.certificate->not_after);
 }

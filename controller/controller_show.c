@@ -78,9 +78,9 @@ static void gather(const struct controller *c, struct metrics *m)
 {
 	struct keeper_stats stats = keeper_stats(c->keeper);
 	struct metrics_pass pass = metrics_pass_of("controller", pass_stats(c->pass));
-	struct store_etcd_stats etcd;
+	struct store_stats etcd;
 
-	store_etcd_stats(c->store, &etcd);
+	store_stats(c->store, &etcd);
 	metrics_family(m, "roost_build_info", METRIC_GAUGE,
 		       "1, with the version of roost-controller.");
 	metrics_count(m, LABELS({ "version", ROOST_VERSION }, { "controller", c->id }), 1);

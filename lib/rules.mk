@@ -10,6 +10,7 @@ SRCS += $(addprefix lib/, \
 	json_stream.c \
 	http.c \
 	http_verify.c \
+	endpoint.c \
 	certificate.c \
 	certificate_words.c \
 	http_reply.c \
