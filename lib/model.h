@@ -229,6 +229,15 @@ RECORD(pool_status)
 
 /* --- block, host block, address ------------------------------------------------------------- */
 
+/* A block that the lease server gave away: whom to, and what the others must know to reach it. */
+struct block_lease {
+	struct address public_ip; /* or family 0: no lease */
+	const char *backend_type;
+	const char *backend_data; /* a JSON object as text; "": none */
+	char expires[TIME_TEXT];  /* "": never, a reservation */
+};
+#define LEASE_BACKEND_DATA_MAX 4096
+
 struct block {
 	const char *network; /* key */
 	struct prefix block; /* key */
@@ -236,6 +245,7 @@ struct block {
 	const char *pool;
 	const char *token;
 	char claimed[TIME_TEXT];
+	struct block_lease lease;
 };
 RECORD(block)
 

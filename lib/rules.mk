@@ -19,6 +19,7 @@ SRCS += $(addprefix lib/, \
 	serve_listen.c \
 	serve_reply.c \
 	serve_request.c \
+	serve_tls.c \
 	serve_wait.c \
 	etcd_encode.c \
 	etcd_decode.c \
@@ -63,6 +64,7 @@ SRCS += $(addprefix lib/, \
 	model_overlap.c \
 	model_node.c \
 	model_block.c \
+	lease_holder.c \
 	model_peer.c \
 	model_filter.c \
 	model_status.c \
@@ -128,6 +130,7 @@ PURE_TESTS += $(addprefix lib/, \
 	names_test \
 	keys_test \
 	model_test \
+	lease_holder_test \
 	model_pool_test \
 	model_peer_test \
 	kern_reply_test \
