@@ -34,6 +34,10 @@ SRCS += $(addprefix lib/, \
 	store_settle.c \
 	store_sync.c \
 	store_etcd.c \
+	lease_reply.c \
+	lease_mirror.c \
+	lease_client.c \
+	store_lease.c \
 	store_open.c \
 	memory_etcd.c \
 	memory_etcd_txn.c \
