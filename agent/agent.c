@@ -13,6 +13,7 @@
 #include "lib/clock.h"
 #include "lib/files.h"
 #include "lib/log.h"
+#include "lib/store_lease.h"
 #include "lib/store_open.h"
 
 #define SOCKET_NAME "agent.sock"
@@ -45,21 +46,22 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 		a->etcd_error[0] = '\0';
 		/* Reading lists took memory that is not needed again. */
 		malloc_trim(0);
-		health_clear(a->health, "etcd");
+		health_clear(a->health, a->server);
 		certificates_look(a->certificates);
-		log_info("etcd", "%s", text);
+		log_info(a->server, "%s", text);
 	} else if (notice == STORE_TROUBLE) {
 		a->connected = false;
 		snprintf(a->etcd_error, sizeof(a->etcd_error), "%s", text);
 		health_set(
-			a->health, "etcd", LOG_LEVEL_WARNING,
-			"etcd is out of reach: %s; pods go on, and new ones get addresses of this "
+			a->health, a->server, LOG_LEVEL_WARNING,
+			"%s is out of reach: %s; pods go on, and new ones get addresses of this "
 			"node's own blocks for as long as config's reclaimAfter less ten minutes: "
-			"see to etcd, or to the way there (--etcd %s)",
-			text, a->settings->etcd.endpoints);
+			"see to %s, or to the way there (--%s %s)",
+			store_server(a->store), text, store_server(a->store), a->server,
+			settings_servers(a->settings));
 		certificates_look(a->certificates);
 	} else {
-		log_error("etcd", "%s; everything is read anew", text);
+		log_error(a->server, "%s; everything is read anew", text);
 	}
 	if (a->registration)
 		register_notice(a->registration, notice, text);
@@ -176,7 +178,8 @@ static int choose(struct agent *a, struct identity *ret, struct err *err)
 
 	if (a->settings->address[0])
 		r = identity_configured(a->settings->address, &candidates, err);
-	r = r ?: identity_gather(a->settings->etcd.endpoints, &candidates, err);
+	candidates.server = store_server(a->store);
+	r = r ?: identity_gather(settings_servers(a->settings), &candidates, err);
 	r = r ?: ipam_pool_prefixes(a->ipam, &pools, &n);
 	return r ?: identity_choose(&candidates, pools, n, ret, err);
 }
@@ -294,11 +297,35 @@ static void on_reload(void *arg)
 		routing_reload(a->routing);
 }
 
+static int open_leases(struct agent *a, struct err *err)
+{
+	const struct settings *s = a->settings;
+	const struct prefix *own = a->identity.ipv4.address.family ? &a->identity.ipv4
+								   : &a->identity.ipv6;
+	struct store_lease_options o = {
+		.servers = s->lease.servers,
+		.network = s->lease.network,
+		.prefix = s->etcd.prefix,
+		.node = a->identity.name,
+		.address = own->address,
+		.tls = { .cacert = s->lease.cacert, .cert = s->lease.cert, .key = s->lease.key },
+		.minute_ms = s->minute,
+	};
+
+	a->server = "lease-server";
+	return store_lease_new(a->event, &o, &a->store, err);
+}
+
+static int open_etcd(struct agent *a, struct err *warning, struct err *err)
+{
+	a->server = "etcd";
+	return store_open(a->event, &a->settings->etcd, a->identity.name, &a->store, warning, err);
+}
+
 static int open_store(struct agent *a, struct err *err)
 {
-	struct err warning;
-	int r = store_open(a->event, &a->settings->etcd, a->identity.name, &a->store, &warning,
-			   err);
+	struct err warning = { "" };
+	int r = a->settings->lease.servers[0] ? open_leases(a, err) : open_etcd(a, &warning, err);
 
 	if (r < 0)
 		return r;
@@ -430,7 +457,7 @@ static int protect(struct prefixes *ret, void *arg)
 {
 	struct agent *a = arg;
 
-	return identity_endpoints(a->settings->etcd.endpoints, ret);
+	return identity_endpoints(settings_servers(a->settings), ret);
 }
 
 static int open_links(struct agent *a, struct err *err)
@@ -467,7 +494,7 @@ static int open_routing(struct agent *a, struct err *err)
 		.arg = a,
 	};
 
-	return strcmp(s->bird_config, "none") == 0 ? 0 : routing_new(&o, &a->routing, err);
+	return settings_bird(s) ? routing_new(&o, &a->routing, err) : 0;
 }
 
 static bool announced(void *arg)
@@ -540,7 +567,9 @@ static int start(struct agent *a, struct err *err)
 	r = r < 0 ? r : make_keys(a);
 	r = r < 0 ? r : open_store(a, err);
 	r = r < 0 ? r
-		  : certificates_new(a->timers, a->health, a->store, a->settings->etcd.cert,
+		  : certificates_new(a->timers, a->health, a->store,
+				     *a->settings->lease.servers ? a->settings->lease.cert
+								 : a->settings->etcd.cert,
 				     &a->certificates);
 	r = r < 0 ? r : open_links(a, err);
 	r = r < 0 ? r : open_routing(a, err);

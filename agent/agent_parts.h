@@ -46,6 +46,7 @@ struct agent {
 	struct timer identify;
 	char started[TIME_TEXT];
 	int lock;
+	const char *server; /* part of health, and flag: "etcd" or "lease-server" */
 	bool connected;
 	char etcd_error[256];
 	char node_key[KEY_FULL_TEXT], status_key[KEY_FULL_TEXT];

@@ -15,7 +15,7 @@ static void gather_readiness(struct agent *a, struct readiness *ret)
 {
 	struct err why = { "" };
 
-	readiness_add(ret, "etcd", false,
+	readiness_add(ret, a->server, false,
 		      a->connected       ? ""
 		      : a->etcd_error[0] ? a->etcd_error
 					 : "it has not answered yet");

@@ -41,11 +41,12 @@ static void look_at_ours(struct certificates *c)
 		return;
 	if (certificate_read(c->path, &ours, &err) < 0) {
 		health_set(c->health, part, LOG_LEVEL_ERROR,
-			   "the certificate that this agent shows to etcd cannot be read: %s",
-			   err.text);
+			   "the certificate that this agent shows to %s cannot be read: %s",
+			   store_server(c->store), err.text);
 		return;
 	}
-	snprintf(what, sizeof(what), "%s, the certificate that this agent shows to etcd,", c->path);
+	snprintf(what, sizeof(what), "%s, the certificate that this agent shows to %s,", c->path,
+		 store_server(c->store));
 	tell(c, part, &ours, what, "put a new one there, it is taken with the next connection");
 }
 
@@ -57,7 +58,8 @@ static void look_at_theirs(struct certificates *c)
 	store_stats(c->store, &stats);
 	if (!stats.certificate)
 		return;
-	snprintf(what, sizeof(what), "the certificate of etcd's member (%s)",
+	snprintf(what, sizeof(what), "the certificate of %s (%s)",
+		 strcmp(stats.server, "etcd") == 0 ? "etcd's member" : stats.server,
 		 stats.certificate->subject);
 	tell(c, "certificate/server", stats.certificate, what, "renew it on that machine");
 }

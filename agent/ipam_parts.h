@@ -13,6 +13,7 @@
 #include "lib/keys.h"
 #include "lib/pass.h"
 #include "lib/pod_link.h"
+#include "lib/store_stats.h"
 
 /* A record as etcd had it last: what the allocator is configured from, and what the file keeps. */
 struct raw {
@@ -134,6 +135,12 @@ struct ipam {
 	sd_event_source *spool;
 	int spool_dir, released_dir;
 };
+
+/* Whom we get our blocks from, for sentences. */
+static inline const char *ipam_server(const struct ipam *m)
+{
+	return store_server(m->o.store);
+}
 
 static inline int64_t ipam_now(void)
 {

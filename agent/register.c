@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/register_parts.h"
+#include "lib/store_stats.h"
 
 #define BACK_OFF_MS  1000
 #define BACK_OFF_MAX 30000
@@ -65,7 +66,8 @@ static void on_timer(void *arg)
 
 static void failed(struct registration *r, const char *text)
 {
-	health_set(r->health, REGISTER_PART, LOG_LEVEL_ERROR, "etcd refuses it: %s", text);
+	health_set(r->health, REGISTER_PART, LOG_LEVEL_ERROR, "%s refuses it: %s",
+		   store_server(r->store), text);
 	if (!r->registered)
 		register_set_reason(r, text);
 	r->back_off = r->back_off ? 2 * r->back_off : BACK_OFF_MS;
@@ -305,6 +307,7 @@ static int make_keys(struct registration *r, const char *prefix, const char *nod
 int register_new(const struct register_options *options, struct registration **ret)
 {
 	AUTO(register_free) struct registration *r = calloc(1, sizeof(*r));
+	struct err waiting;
 	int e;
 
 	if (!r)
@@ -315,7 +318,8 @@ int register_new(const struct register_options *options, struct registration **r
 	r->handlers = options->handlers;
 	r->arg = options->arg;
 	r->timer = (struct timer){ .fn = on_timer, .arg = r };
-	register_set_reason(r, "waiting for etcd's answer");
+	err_set(&waiting, 0, "waiting for %s's answer", store_server(r->store));
+	register_set_reason(r, waiting.text);
 	e = make_keys(r, options->prefix, options->node->name);
 	e = e ?: node_encode(options->node, &r->value);
 	/* Through the decoder: what we are about to write is what everybody can read. */

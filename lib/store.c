@@ -175,3 +175,11 @@ const char *server_outcome_name(enum server_outcome o)
 
 	return o < ARRAY_SIZE(names) ? names[o] : "?";
 }
+
+const char *store_server(const struct store *s)
+{
+	struct store_stats stats;
+
+	store_stats(s, &stats);
+	return stats.server;
+}

@@ -28,5 +28,7 @@ struct store_stats {
 	int64_t revision;                      /* the newest seen */
 	uint64_t heard; /* CLOCK_MONOTONIC in µs of the last reply; 0: none yet */
 };
+/* "etcd" or "the lease server", for sentences. */
+const char *store_server(const struct store *s);
 /* All zero for a store without a server. */
 void store_stats(const struct store *s, struct store_stats *ret);
