@@ -19,7 +19,11 @@ static int by_subnet(const struct lease *a, const struct lease *b)
 
 static int by_holder(const struct lease *a, const struct lease *b)
 {
-	return address_compare(&a->holder, &b->holder) ?: by_subnet(a, b);
+	/* Holders that are unknown have no family. */
+	int r = (int)a->holder.family - (int)b->holder.family;
+
+	r = r ?: address_compare(&a->holder, &b->holder);
+	return r ?: by_subnet(a, b);
 }
 
 typedef int order_fn(const struct lease *a, const struct lease *b);
@@ -95,11 +99,18 @@ static void table_remove(struct lease_mirror *m, struct lease *lease)
 	free(lease);
 }
 
+/* Where a holder's leases begin. */
+static size_t place_of_holder(const struct lease_mirror *m, const struct address *holder)
+{
+	struct lease least = { .holder = *holder, .subnet.address.family = AF_INET };
+
+	return place_of(m->by_holder, m->n, &least, by_holder);
+}
+
 /* The first lease of a holder speaks for it; NULL: it has none. */
 static const struct lease *first_of(const struct lease_mirror *m, const struct address *holder)
 {
-	struct lease wanted = { .holder = *holder };
-	size_t at = place_of(m->by_holder, m->n, &wanted, by_holder);
+	size_t at = place_of_holder(m, holder);
 
 	return at < m->n && address_compare(&m->by_holder[at]->holder, holder) == 0
 		       ? m->by_holder[at]
@@ -324,12 +335,10 @@ void lease_mirror_forget(struct lease_mirror *m, const struct prefix *subnet)
 
 static void write_all_of(struct lease_mirror *m, const struct address *holder)
 {
-	struct lease wanted = { .holder = *holder };
-
 	if (!holder->family)
 		return;
 	write_holder(m, holder);
-	for (size_t i = place_of(m->by_holder, m->n, &wanted, by_holder);
+	for (size_t i = place_of_holder(m, holder);
 	     i < m->n && address_compare(&m->by_holder[i]->holder, holder) == 0; i++)
 		write_block(m, m->by_holder[i]);
 }

@@ -123,6 +123,8 @@ PURE_TESTS += $(addprefix lib/, \
 	etcd_error_test \
 	store_test \
 	store_view_test \
+	lease_reply_test \
+	lease_mirror_test \
 	store_sync_test \
 	store_fake_test \
 	store_fake_faults_test \
@@ -163,6 +165,7 @@ TESTS += $(addprefix lib/, \
 	serve_test \
 	serve_limits_test \
 	serve_wait_test \
+	store_lease_test \
 	local_client_test \
 	lifecycle_test \
 	pass_test \
@@ -174,6 +177,7 @@ FUZZERS += $(addprefix lib/, \
 	json_stream_fuzz \
 	http_reply_fuzz \
 	etcd_error_fuzz \
+	lease_reply_fuzz \
 	prefix_fuzz \
 	selector_fuzz \
 	keys_fuzz \

@@ -42,7 +42,8 @@ struct lease_store {
 	struct lease_ask *ask;
 	bool refused; /* the answer was no, and the sentence says why */
 	struct err why;
-	struct prefix not_ours; /* a block that the server would not give by name */
+	struct prefix held;     /* the lease that we have, or had last */
+	struct prefix not_ours; /* a block that the server did not give when it was asked for */
 	uint64_t not_ours_until;
 	struct lease_ask *renewing;
 };
@@ -118,6 +119,10 @@ static const struct lease *ends_first(const struct lease_store *s)
 
 static void mirrored(struct lease_store *s, bool changed)
 {
+	const struct lease *own = lease_mirror_own(&s->mirror, NULL);
+
+	if (own)
+		s->held = own->subnet;
 	if (changed)
 		memory_changed(&s->memory);
 	plan_renewal(s);
@@ -248,11 +253,11 @@ static void answered(struct lease_store *s, const struct lease_answer *answer)
 		mirrored(s, lease_mirror_self(&s->mirror, &lease.holder));
 		mirrored(s, lease_mirror_put(&s->mirror, &lease));
 	}
-	if (s->refused && s->asking == ASK_BLOCK) {
-		s->not_ours = s->block;
-		s->not_ours_until = clock_boottime_ns() / 1000000 + s->minute_ms;
+	/* Asked for by name and refused, or another was given: not again at once. */
+	s->not_ours = s->block;
+	s->not_ours_until = clock_boottime_ns() / 1000000 + s->minute_ms;
+	if (s->asking == ASK_BLOCK)
 		s->refused = false;
-	}
 	if (!s->refused)
 		s->asking = ASK_NOTHING;
 	memory_release(&s->memory);
@@ -282,10 +287,9 @@ static struct memory_verdict ask_first(struct lease_store *s, enum asking asking
 		return hold;
 	s->refused = false;
 	s->asking = asking;
-	if (block) {
-		s->block = *block;
-		about.subnet = *block;
-	}
+	s->block = block ? *block : (struct prefix){ 0 };
+	if (asking != ASK_ACQUIRE)
+		about.subnet = s->block;
 	if (ask_for(s, methods[asking], &about, on_answer, &s->ask) < 0)
 		return (struct memory_verdict){ .err = -ENOMEM, .text = "out of memory" };
 	return hold;
@@ -323,25 +327,25 @@ static struct memory_verdict on_register(struct lease_store *s, const struct sto
 	return ask_first(s, ASK_ACQUIRE, NULL);
 }
 
+/*
+ * Without a lease any claim gets one, which seldom is the block that was guessed; only the one that
+ * we had last is asked for by name. With a lease it is a block that has vanished and is in use.
+ */
 static struct memory_verdict on_claim(struct lease_store *s, const struct prefix *block)
 {
-	const struct lease *found = lease_mirror_find(&s->mirror, block);
 	bool holds = lease_mirror_own(&s->mirror, NULL);
+	bool denied = prefix_compare(block, &s->not_ours) == 0 &&
+		      clock_boottime_ns() / 1000000 < s->not_ours_until;
 
-	if (found && lease_is_own(&s->mirror, found))
+	/* Ours or another's: the compares show it. */
+	if (lease_mirror_find(&s->mirror, block))
 		return (struct memory_verdict){ .fate = MEMORY_PASS };
-	/* Another's: the compares show it. */
-	if (found)
-		return (struct memory_verdict){ .fate = MEMORY_PASS };
-	if (!s->acquired)
+	if (!s->acquired || (holds && denied))
 		return (struct memory_verdict){ .fate = MEMORY_REFUSE };
 	s->wanted = s->ask ? s->wanted : s->attrs;
-	if (!holds)
-		return ask_first(s, ASK_ACQUIRE, NULL);
-	if (prefix_compare(block, &s->not_ours) == 0 &&
-	    clock_boottime_ns() / 1000000 < s->not_ours_until)
-		return (struct memory_verdict){ .fate = MEMORY_REFUSE };
-	return ask_first(s, ASK_BLOCK, block);
+	if (!denied && (holds || prefix_compare(block, &s->held) == 0))
+		return ask_first(s, ASK_BLOCK, block);
+	return ask_first(s, ASK_ACQUIRE, block);
 }
 
 static struct memory_verdict on_release(struct lease_store *s, const struct prefix *block)
