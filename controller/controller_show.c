@@ -92,6 +92,7 @@ static void gather(const struct controller *c, struct metrics *m)
 		show_pools(keeper_pools(c->keeper), m);
 	}
 	show_work(keeper_work(c->keeper), m);
+	lease_server_metrics(c->lease, m);
 	metrics_etcd(m, &etcd, c->connected,
 		     etcd.heard ? clock_monotonic_us() - etcd.heard : UINT64_MAX);
 	metrics_passes(m, &pass, 1);

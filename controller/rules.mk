@@ -9,7 +9,15 @@ SRCS += $(addprefix controller/, \
 	decide_repairs.c \
 	decide_pools.c \
 	decide_kube.c \
+	plan_send.c \
 	work.c \
+	lease_api.c \
+	lease_log.c \
+	lease_view.c \
+	lease_decide.c \
+	lease_jobs.c \
+	lease_polls.c \
+	lease_server.c \
 	keeper.c \
 	controller.c \
 	controller_show.c \

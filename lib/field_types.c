@@ -78,7 +78,8 @@ const struct field_type field_text = {
 	.done = text_done,
 };
 
-/* --- an object that is not ours to understand -------------------------------------------------- */
+/* --- an object that is not ours to understand --------------------------------------------------
+ */
 
 static int json_field_read(const struct field *f, struct json_at in, void *at)
 {

@@ -141,11 +141,10 @@ static int start(struct serve *s, const struct serve_config *c)
 	if (c->tls)
 		serve_tls_options(c->tls, tls);
 	errno = 0;
-	s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, serve_on_access, s,
-				     MHD_OPTION_NOTIFY_COMPLETED, serve_on_completed, s,
-				     MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-				     MHD_OPTION_ARRAY, options, MHD_OPTION_ARRAY, tls,
-				     MHD_OPTION_END);
+	s->daemon = MHD_start_daemon(
+		flags, 0, NULL, NULL, serve_on_access, s, MHD_OPTION_NOTIFY_COMPLETED,
+		serve_on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+		MHD_OPTION_ARRAY, options, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 	return s->daemon ? 0 : errno ? -errno : -EIO;
 }
 

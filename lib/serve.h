@@ -36,7 +36,7 @@ typedef void serve_handler_fn(struct serve_request *request, void *arg);
 struct serve_tls;
 struct serve_tls_files {
 	const char *certificate, *key; /* PEM; the chain behind the certificate */
-	const char *client_ca;         /* who has no certificate of theirs is not heard; "": anybody */
+	const char *client_ca; /* who has no certificate of theirs is not heard; "": anybody */
 };
 /* 0 or a negative errno with the sentence. What files points to is borrowed. */
 int serve_tls_new(const struct serve_tls_files *files, struct serve_tls **ret, struct err *err);

@@ -192,7 +192,7 @@ void serve_reply_error(struct serve_request *q, unsigned status, int code, const
 	if (q->serve->plain_errors)
 		reply_sentence(q, status, error, more);
 	else if (!o || json_object_object_add(o, "code", json_object_new_int(code)) < 0 ||
-	    add_text(o, "error", error) < 0 || add_text(o, "details", more) < 0)
+		 add_text(o, "error", error) < 0 || add_text(o, "details", more) < 0)
 		serve_answer(q, 500, NULL);
 	else
 		serve_reply_json(q, status, o);

@@ -14,8 +14,8 @@
 #include "lib/files.h"
 #include "lib/serve_parts.h"
 
-#define FILE_MAX (1U << 20)
-#define CHAIN    16U
+#define FILE_MAX   (1U << 20)
+#define CHAIN      16U
 #define PRIORITIES "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 /* What handshakes that are under way may still need, so it lives as long as the server. */
@@ -225,8 +225,8 @@ void serve_tls_options(struct serve_tls *t, struct MHD_OptionItem *ret)
 
 void serve_tls_connection(struct serve_tls *t, struct MHD_Connection *connection)
 {
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
 
 	if (!info || !info->tls_session)
 		return;

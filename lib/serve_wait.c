@@ -27,8 +27,8 @@ void serve_answer(struct serve_request *q, unsigned status, struct MHD_Response 
 	}
 	q->answered = true;
 	if (q->began)
-		q->serve->answered(q->path, response || q->shared ? status : 0, clock_monotonic_us() - q->began,
-				   q->serve->arg);
+		q->serve->answered(q->path, response || q->shared ? status : 0,
+				   clock_monotonic_us() - q->began, q->serve->arg);
 	q->status = status;
 	q->response = response;
 	serve_stop_waiting(q);
