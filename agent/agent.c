@@ -297,6 +297,13 @@ static void on_reload(void *arg)
 		routing_reload(a->routing);
 }
 
+static bool block_in_use(const char *network, const struct prefix *block, void *arg)
+{
+	const struct agent *a = arg;
+
+	return a->ipam && ipam_uses(a->ipam, network, block);
+}
+
 static int open_leases(struct agent *a, struct err *err)
 {
 	const struct settings *s = a->settings;
@@ -310,6 +317,8 @@ static int open_leases(struct agent *a, struct err *err)
 		.address = own->address,
 		.tls = { .cacert = s->lease.cacert, .cert = s->lease.cert, .key = s->lease.key },
 		.minute_ms = s->minute,
+		.in_use = block_in_use,
+		.arg = a,
 	};
 
 	a->server = "lease-server";

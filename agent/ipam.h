@@ -86,6 +86,8 @@ void ipam_readiness(struct ipam *m, struct readiness *ret);
 void ipam_metrics(struct ipam *m, struct metrics *ret);
 struct pass_stats ipam_passes(const struct ipam *m);
 
+/* Whether somebody here has an address of it. */
+bool ipam_uses(const struct ipam *m, const char *network, const struct prefix *block);
 /* Own blocks that get routes; free() ret->v. */
 int ipam_routed_blocks(struct ipam *m, struct prefixes *ret);
 /* As the kernel's part wants it; the addresses go to room, which has place for them. */

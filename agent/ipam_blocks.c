@@ -69,6 +69,13 @@ void ipam_owned_remove(struct ipam *m, struct owned *o)
 	m->o.routes_changed(true, m->o.arg);
 }
 
+bool ipam_uses(const struct ipam *m, const char *network, const struct prefix *block)
+{
+	const struct own_block *b = allocator_block(m->allocator, network, block);
+
+	return b && b->stock.n_used;
+}
+
 void ipam_blocks_done(struct ipam *m)
 {
 	while (m->n_owned)

@@ -42,10 +42,11 @@ struct lease_store {
 	struct lease_ask *ask;
 	bool refused; /* the answer was no, and the sentence says why */
 	struct err why;
-	struct prefix held;     /* the lease that we have, or had last */
 	struct prefix not_ours; /* a block that the server did not give when it was asked for */
 	uint64_t not_ours_until;
 	struct lease_ask *renewing;
+	bool (*in_use)(const char *network, const struct prefix *block, void *arg);
+	void *arg;
 };
 
 static struct lease_store *store_of(struct memory *m)
@@ -119,10 +120,6 @@ static const struct lease *ends_first(const struct lease_store *s)
 
 static void mirrored(struct lease_store *s, bool changed)
 {
-	const struct lease *own = lease_mirror_own(&s->mirror, NULL);
-
-	if (own)
-		s->held = own->subnet;
 	if (changed)
 		memory_changed(&s->memory);
 	plan_renewal(s);
@@ -328,11 +325,12 @@ static struct memory_verdict on_register(struct lease_store *s, const struct sto
 }
 
 /*
- * Without a lease any claim gets one, which seldom is the block that was guessed; only the one that
- * we had last is asked for by name. With a lease it is a block that has vanished and is in use.
+ * Whoever claims guesses: without a lease it gets what the server gives, with one it has that. Only
+ * of a block that is in use nothing else will do.
  */
 static struct memory_verdict on_claim(struct lease_store *s, const struct prefix *block)
 {
+	enum asking asking = ASK_ACQUIRE;
 	bool holds = lease_mirror_own(&s->mirror, NULL);
 	bool denied = prefix_compare(block, &s->not_ours) == 0 &&
 		      clock_boottime_ns() / 1000000 < s->not_ours_until;
@@ -340,12 +338,12 @@ static struct memory_verdict on_claim(struct lease_store *s, const struct prefix
 	/* Ours or another's: the compares show it. */
 	if (lease_mirror_find(&s->mirror, block))
 		return (struct memory_verdict){ .fate = MEMORY_PASS };
-	if (!s->acquired || (holds && denied))
+	if (s->acquired && !denied && s->in_use && s->in_use(s->network, block, s->arg))
+		asking = ASK_BLOCK;
+	if (!s->acquired || (holds && asking == ASK_ACQUIRE))
 		return (struct memory_verdict){ .fate = MEMORY_REFUSE };
 	s->wanted = s->ask ? s->wanted : s->attrs;
-	if (!denied && (holds || prefix_compare(block, &s->held) == 0))
-		return ask_first(s, ASK_BLOCK, block);
-	return ask_first(s, ASK_ACQUIRE, block);
+	return ask_first(s, asking, block);
 }
 
 static struct memory_verdict on_release(struct lease_store *s, const struct prefix *block)
@@ -477,6 +475,8 @@ int store_lease_new(sd_event *event, const struct store_lease_options *o, struct
 	s->memory.watched = s->watched;
 	s->event = sd_event_ref(event);
 	s->minute_ms = o->minute_ms ?: MINUTE_MS;
+	s->in_use = o->in_use;
+	s->arg = o->arg;
 	s->clock = clock_boottime_ns() / 1000000000;
 	r = make_names(s, o);
 	lease_mirror_init(&s->mirror, &s->memory.etcd, s->prefix, s->network, s->node);

@@ -10,9 +10,8 @@
  *   the put of node/<self>    acquires: the node's address (IPv4, else IPv6) is the public
  *                             address, the MAC that of its record, or by its name
  *   the put of block/...      the same while no lease is held; a block that is not the one
- *                             given is refused as if its compares did not hold. A block while
- *                             another is held (one that has vanished, but pods use it) is
- *                             asked for by name
+ *                             given is refused as if its compares did not hold. One that has
+ *                             vanished, but is in use here, is asked for by name
  *   the delete of block/...   gives the lease back
  * All other writes stay here and end with the process: status, addresses. A lease is renewed
  * an hour before it ends (or at half its time, if it is short), and each minute until that
@@ -38,6 +37,9 @@ struct store_lease_options {
 	struct address address; /* ours, if it is known already; else by the registration */
 	struct http_tls tls;
 	uint32_t minute_ms; /* shorter in tests; 0: 60000 */
+	/* Whether somebody here uses addresses of it; NULL: nobody does. */
+	bool (*in_use)(const char *network, const struct prefix *block, void *arg);
+	void *arg;
 };
 
 /* -EINVAL with the reason, or -ENOMEM. Asks the server at once. */
