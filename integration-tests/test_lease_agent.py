@@ -3,7 +3,8 @@
 
 import json
 
-from lab.agent import PREFIX, Agent, pool, put
+from lab.agent import PREFIX, Agent, pool
+from lab.controller import etcd_txn
 from lab.lease_agent import LeaseServers
 from lab.wait import wait_until
 
@@ -57,13 +58,16 @@ def test_a_lease_that_was_lost(lab, etcd, build):
     """Another has it: pods keep their addresses, new ones get them elsewhere."""
     overlay(etcd)
     servers = LeaseServers(lab, etcd, build)
-    agent = Agent(lab.node("n1"), build, servers).start()
+    agent = Agent(lab.node("n1"), build, servers, "--minute", "1000").start()
     address = agent.assign("a")[0]
     (block, _), = agent.blocks().items()
     key = block.replace("/", "-")
-    holder = f"lease-{etcd.switch.address(agent.node)}"
-    etcd.delete(PREFIX + f"host/{holder}/ipv4/block/default/{key}")
-    put(etcd, f"block/default/{key}", node="somebody", pool="over", token="t")
+    index = f"host/lease-{etcd.switch.address(agent.node)}/ipv4/block/default/{key}"
+    etcd_txn(etcd, {
+        "node/lease-192.0.2.99": {"ipv4": "192.0.2.99/32", "machine": "lease", "boot": "lease"},
+        f"block/default/{key}": {"node": "lease-192.0.2.99", "pool": "over", "token": "t",
+                                 "lease": {"publicIP": "192.0.2.99"}},
+    }, [index])
     wait_until(lambda: agent.blocks().get(block) == "lost", 20, "the block to be lost")
     assert agent.held() == {address: "a"}
     other = agent.assign("b")[0]
@@ -72,5 +76,5 @@ def test_a_lease_that_was_lost(lab, etcd, build):
 
     # Nobody has it any more: it is asked for by name, and ours again.
     etcd.delete(PREFIX + f"block/default/{key}")
-    wait_until(lambda: agent.blocks().get(block) == "owned" and block in servers.leased(agent), 90,
+    wait_until(lambda: agent.blocks().get(block) == "owned" and block in servers.leased(agent), 60,
                "the block to be ours again")
