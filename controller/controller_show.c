@@ -22,9 +22,13 @@ static void show_cluster(const struct keeper_stats *s, struct metrics *m)
 	metrics_one(m, "roost_cluster_keys", METRIC_GAUGE, "Keys below the prefix.",
 		    (double)s->keys);
 	metrics_family(m, "roost_cluster_nodes", METRIC_GAUGE,
-		       "Registered nodes, by whether their status lives.");
-	metrics_count(m, LABELS({ "state", "alive" }), s->nodes - s->silent);
+		       "Registered nodes, by whether their status lives; lease: without an agent.");
+	metrics_count(m, LABELS({ "state", "alive" }), s->nodes - s->silent - s->leases);
 	metrics_count(m, LABELS({ "state", "silent" }), s->silent);
+	metrics_count(m, LABELS({ "state", "lease" }), s->leases);
+	metrics_family(m, "roost_controller_leases_freed_total", METRIC_COUNTER,
+		       "Leases that were not renewed and whose subnets were freed.");
+	metrics_count(m, NULL, s->leases_freed);
 	metrics_one(m, "roost_cluster_blocks", METRIC_GAUGE, "Blocks that have an owner.",
 		    (double)s->blocks);
 	metrics_one(m, "roost_cluster_addresses", METRIC_GAUGE, "Addresses in use, as etcd has it.",

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "controller/decide_leases.h"
 #include "ipam/candidates.h"
 #include "lib/lease_holder.h"
 
@@ -391,26 +392,11 @@ static const struct mirrored *find_lease(struct deciding *d, struct block *ret,
 	return NULL;
 }
 
-static bool is_last_of(const struct deciding *d, const char *holder, const char *index)
-{
-	char beginning[KEY_TEXT];
-
-	/* Blocks of all networks: the record is one for all of them. */
-	snprintf(beginning, sizeof(beginning), "%s", KEYS_BLOCK);
-	for (size_t i = mirror_from(d->mirror, beginning); mirror_within(d->mirror, i, beginning);
-	     i++)
-		if (d->mirror->v[i]->note && strcmp(d->mirror->v[i]->note, holder) == 0 &&
-		    strcmp(d->mirror->v[i]->kv.key, index) != 0)
-			return false;
-	return true;
-}
-
 static enum lease_verdict give_back(struct deciding *d, bool again)
 {
 	AUTO(block_done) struct block block = { 0 };
 	enum lease_verdict r;
 	const struct mirrored *e = find_lease(d, &block, &r);
-	char node[KEY_TEXT], index[KEY_TEXT];
 
 	/* It may have been this very request. */
 	if (!e && again) {
@@ -419,17 +405,9 @@ static enum lease_verdict give_back(struct deciding *d, bool again)
 	}
 	if (!e)
 		return r;
-	if (key_node(node, block.node) < 0 ||
-	    key_host_block(index, block.node, d->call->network, &block.block) < 0)
-		return REFUSE(d, "%s cannot be read", e->kv.key);
 	d->ret->block = block.block;
 	begin(d, block.node);
-	plan_if_same(&d->ret->plans, d->plan, e->kv.key, e->kv.mod_revision);
-	compare_seen(d, node);
-	plan_delete(&d->ret->plans, d->plan, e->kv.key);
-	plan_delete(&d->ret->plans, d->plan, index);
-	if (mirror_find(d->mirror, node) && is_last_of(d, block.node, e->kv.key))
-		plan_delete(&d->ret->plans, d->plan, node);
+	lease_plan_free(d->mirror, e, &block, d->plan, &d->ret->plans);
 	d->ret->answer = strdup("");
 	return d->ret->answer && !d->ret->plans.failed ? LEASE_DO : out_of_memory(d);
 }
