@@ -33,6 +33,42 @@ struct kernel_block {
 	bool no_blackhole;
 };
 
+/*
+ * This node's end of the overlay, at most one for each family of the underlay: local's family says
+ * which, and so the device's name.
+ */
+#define TUNNEL_DEVICE  "roost.vxlan"
+#define TUNNEL_DEVICE6 "roost.vxlan6"
+struct kernel_tunnel {
+	struct address local; /* of this node: what it sends from */
+	struct mac mac;       /* the same on both */
+	uint32_t vni, mtu;
+	uint16_t port;
+	bool checksum_offload;
+	struct address addresses[2]; /* of the device, as /32 and /128 */
+	size_t n_addresses;
+};
+
+/* Another node, or the holder of a lease. */
+struct kernel_remote {
+	struct address
+		underlay; /* where its tunnel ends; its family says which of ours leads there */
+	struct address node[2]; /* IPv4, IPv6, for direct routes; AF_UNSPEC: none */
+	struct mac mac;
+	/*
+	 * Of its tunnel's end, IPv4 and IPv6. AF_UNSPEC: the first address of each of its blocks
+	 * serves as the next hop, as flannel has it.
+	 */
+	struct address vtep[2];
+};
+
+struct kernel_remote_block {
+	struct prefix block;
+	uint32_t remote; /* whose; its index */
+	/* A plain route where the remote's address of the block's family is in a subnet of ours. */
+	bool may_be_direct;
+};
+
 /* All that should be; arrays are free()d by who asked. Pods that are being released are not in it.
  */
 struct kernel_desired {
@@ -40,6 +76,12 @@ struct kernel_desired {
 	size_t n_pods;
 	struct kernel_block *blocks;
 	size_t n_blocks;
+	struct kernel_tunnel *tunnels;
+	size_t n_tunnels;
+	struct kernel_remote *remotes;
+	size_t n_remotes;
+	struct kernel_remote_block *remote_blocks;
+	size_t n_remote_blocks;
 	uint32_t export_table; /* 0: none */
 	bool ipv6;             /* IPv6 pools are in use: forwarding is wanted for it too */
 };

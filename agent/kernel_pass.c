@@ -190,6 +190,9 @@ static int wanted(struct kernel *k, struct desired *ret)
 		k->export_table = state.export_table;
 	free(state.pods);
 	free(state.blocks);
+	free(state.tunnels);
+	free(state.remotes);
+	free(state.remote_blocks);
 	free(protect.v);
 	return r;
 }
