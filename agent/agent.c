@@ -64,8 +64,7 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 	if (a->registration)
 		register_notice(a->registration, notice, text);
 	ipam_notice(a->ipam, notice);
-	if (a->routing)
-		routing_notice(a->routing, notice);
+	route_records_notice(a->records, notice);
 	if (a->report && notice == STORE_WATCHING)
 		report_kick(a->report);
 	/* Now the pools are known, and the node's address can be chosen among the others. */
@@ -380,8 +379,7 @@ static void take_record(const char *key, const char *value, size_t len, void *ar
 {
 	struct agent *a = arg;
 
-	if (a->routing)
-		routing_take_record(a->routing, key, value, len);
+	route_records_take(a->records, key, value, len);
 }
 
 static int own_blocks(struct prefixes *ret, void *arg)
@@ -448,15 +446,47 @@ static int open_links(struct agent *a, struct err *err)
 	return plug_new(&o, TAKE(a->reaper), &a->plug, err);
 }
 
+static void record_changed(enum route_kind kind, void *arg)
+{
+	struct agent *a = arg;
+
+	if (a->routing && kind != ROUTE_BLOCK)
+		routing_records_changed(a->routing);
+}
+
+/* If somebody deleted the key of a block that we use, it is claimed again at once. */
+static void record_vanished(enum route_kind kind, const void *record, void *arg)
+{
+	const struct block_place *place = record;
+	struct agent *a = arg;
+
+	if (kind == ROUTE_BLOCK && strcmp(place->node, a->identity.name) == 0)
+		ipam_look_at_blocks(a->ipam);
+}
+
+static int open_records(struct agent *a)
+{
+	const struct route_records_options o = {
+		.store = a->store,
+		.timers = a->timers,
+		.health = a->health,
+		.prefix = a->settings->etcd.prefix,
+		.changed = record_changed,
+		.vanished = record_vanished,
+		.arg = a,
+	};
+
+	return route_records_new(&o, &a->records);
+}
+
 static int open_routing(struct agent *a, struct err *err)
 {
 	const struct settings *s = a->settings;
 	struct routing_options o = {
 		.event = a->event,
-		.store = a->store,
 		.timers = a->timers,
 		.health = a->health,
-		.prefix = s->etcd.prefix,
+		.records = a->records,
 		.bird_socket = s->bird_socket,
 		.bird_config = s->bird_config,
 		.bird_program = s->bird_program,
@@ -543,6 +573,7 @@ static int start(struct agent *a, struct err *err)
 		  : certificates_new(a->timers, a->health, a->store, a->settings->etcd.cert,
 				     &a->certificates);
 	r = r < 0 ? r : open_links(a, err);
+	r = r < 0 ? r : open_records(a);
 	r = r < 0 ? r : open_routing(a, err);
 	r = r < 0 ? r : open_addresses(a, err);
 	r = r < 0 ? r : open_socket(a, err);
@@ -604,6 +635,7 @@ void agent_free(struct agent *a)
 	report_free(a->report);
 	ipam_free(a->ipam);
 	routing_free(a->routing);
+	route_records_free(a->records);
 	plug_free(a->plug);
 	reaper_free(a->reaper);
 	sd_event_source_disable_unref(a->socket_watch);

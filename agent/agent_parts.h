@@ -11,6 +11,7 @@
 #include "agent/register.h"
 #include "agent/report.h"
 #include "agent/request_stats.h"
+#include "agent/route_records.h"
 #include "agent/routing.h"
 #include "lib/health.h"
 #include "lib/keys.h"
@@ -32,6 +33,7 @@ struct agent {
 	struct kernel *kernel;
 	struct reaper *reaper;
 	struct plug *plug;
+	struct route_records *records;
 	struct routing *routing; /* NULL: BIRD is not managed */
 	struct registration *registration;
 	struct report *report;

@@ -68,6 +68,8 @@ AUTO_DEFINE(struct ipam *, ipam_free)
 void ipam_registered(struct ipam *m);
 void ipam_removed(struct ipam *m, bool removed);
 void ipam_notice(struct ipam *m, enum store_notice notice);
+/* Whether etcd still has every block as ours is asked now, and not within a minute. */
+void ipam_look_at_blocks(struct ipam *m);
 
 /* Whether addresses are served; if not, why. */
 bool ipam_ready(struct ipam *m, struct err *why);
