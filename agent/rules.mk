@@ -49,6 +49,7 @@ SRCS += $(addprefix agent/, \
 	ipam_released.c \
 	ipam_leaks.c \
 	ipam_show.c \
+	desired_overlay.c \
 	desired_bird.c \
 	desired_bird_sessions.c \
 	desired_bird_offers.c \
@@ -75,6 +76,7 @@ PURE_TESTS += $(addprefix agent/, \
 	report_test \
 	route_records_test \
 	routing_compare_test \
+	desired_overlay_test \
 	desired_bird_test \
 	kernel_view_test \
 	delta_kernel_test \
