@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "agent/kernel_objects.h"
 #include "lib/health.h"
 #include "lib/pass.h"
 #include "lib/timers.h"
@@ -40,6 +41,8 @@ struct kernel_desired {
 	size_t n_pods;
 	struct kernel_block *blocks;
 	size_t n_blocks;
+	struct kroute *routes; /* whatever else is ours, as it is to be: static routes */
+	size_t n_routes;
 	uint32_t export_table; /* 0: none */
 	bool ipv6;             /* IPv6 pools are in use: forwarding is wanted for it too */
 };
