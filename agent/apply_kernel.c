@@ -167,7 +167,9 @@ static void send_change(struct batch *b, struct change *c)
 		queue(b, c, request_neighbour_set(&c->neighbour));
 		break;
 	case CHANGE_ROUTE:
-		queue(b, c, request_route_add(&c->route));
+		queue(b, c,
+		      c->replaces ? request_route_replace(&c->route)
+				  : request_route_add(&c->route));
 		break;
 	case CHANGE_ROUTE_OLD:
 	case CHANGE_ROUTE_GONE:
@@ -179,6 +181,21 @@ static void send_change(struct batch *b, struct change *c)
 			queue(b, c, request_neighbour_delete(&c->neighbour));
 		break;
 	}
+}
+
+/* What was to give way had gone meanwhile, so there is nothing to replace. */
+static void add_unreplaced(struct batch *b, struct changes *changes)
+{
+	for (size_t i = 0; i < changes->n; i++) {
+		struct change *c = &changes->v[i];
+
+		if (c->kind != CHANGE_ROUTE || !c->replaces ||
+		    (c->result != -ENOENT && c->result != -ESRCH))
+			continue;
+		c->result = 0;
+		queue(b, c, request_route_add(&c->route));
+	}
+	flush(b);
 }
 
 /* --- what is in the way --------------------------------------------------------------------- */
@@ -200,19 +217,19 @@ static int look_at_route(const struct nlmsghdr *hdr, void *arg)
 {
 	struct blocked *b = arg;
 	struct change key = { 0 }, *p = &key, **hit;
-	struct message_route m;
+	struct kroute r;
 
-	if (hdr->nlmsg_type != RTM_NEWROUTE || message_route(hdr, &m) < 0)
+	if (hdr->nlmsg_type != RTM_NEWROUTE || message_route(hdr, &r) < 0)
 		return 0;
-	key.route = m.route;
+	key.route = r;
 	hit = bsearch(&p, b->v, b->n, sizeof(*b->v), by_key);
 	if (!hit)
 		return 0;
 	/* The one that we want says it all; else ours says more than a stranger's. */
 	struct kroute *by = &b->by[hit - b->v];
-	if (by->table == 0 || kroute_compare(&m.route, &(*hit)->route) == 0 ||
-	    (m.route.protocol == ROUTE_PROTOCOL && kroute_compare(by, &(*hit)->route) != 0))
-		*by = m.route;
+	if (by->table == 0 || kroute_compare(&r, &(*hit)->route) == 0 ||
+	    (route_protocol_is_ours(r.protocol) && kroute_compare(by, &(*hit)->route) != 0))
+		*by = r;
 	return 0;
 }
 
@@ -261,7 +278,7 @@ static void settle_blocked(struct kern *k, struct kernel_view *view, struct chan
 		c->result = 0;
 		c->repair = false;
 		kernel_view_put_route(view, &c->route, NULL);
-	} else if (by->protocol == ROUTE_PROTOCOL) {
+	} else if (route_protocol_is_ours(by->protocol)) {
 		c->result = take_over(k, by, &c->route);
 		if (c->result == 0) {
 			c->done = true;
@@ -353,7 +370,8 @@ static void note(struct kernel_view *view, struct change *c, uint64_t now)
 			note_repair(c, &n->h, now);
 		break;
 	case CHANGE_ROUTE:
-		if (kernel_view_put_route(view, &c->route, &r) == 0)
+		if ((c->replaces ? kernel_view_replace_route(view, &c->route, &r)
+				 : kernel_view_put_route(view, &c->route, &r)) == 0)
 			note_repair(c, &r->h, now);
 		break;
 	case CHANGE_ROUTE_OLD:
@@ -400,6 +418,7 @@ int apply_kernel(struct kern *k, struct kernel_view *view, struct changes *chang
 	for (size_t i = 0; i < changes->n; i++)
 		send_change(b, &changes->v[i]);
 	flush(b);
+	add_unreplaced(b, changes);
 	for (size_t i = 0; i < changes->n; i++)
 		if (changes->v[i].result == 0)
 			note(view, &changes->v[i], now);

@@ -149,23 +149,36 @@ static int missing_neighbours(const struct desired *d, const struct kernel_view 
 	return err;
 }
 
+/*
+ * Ours with the same key gives way in one step, so that the destination is reached at every
+ * moment; unless a stranger's stands beside it, which the kernel might take instead.
+ */
 static int missing_route(const struct kroute *want, const struct kernel_view *view, uint64_t now,
 			 struct changes *ret)
 {
 	const struct held_route *r = kernel_view_route(view, want);
 	struct change c = { .kind = CHANGE_ROUTE_OLD };
+	bool replaces = false, beside = false;
 	int err = 0;
 
 	if (r && (r->h.held || r->stranger || put_off(&r->h, now, ret)))
 		return 0;
+	for (const struct held_route *old = kernel_view_routes(view, want); old; old = old->next)
+		beside |= old->beside;
 	for (const struct held_route *old = kernel_view_routes(view, want); err == 0 && old;
-	     old = old->next)
-		if (old->h.held) {
-			c.route = old->route;
-			err = add(ret, &c);
+	     old = old->next) {
+		if (!old->h.held)
+			continue;
+		if (!beside && !replaces) {
+			replaces = true;
+			continue;
 		}
+		c.route = old->route;
+		err = add(ret, &c);
+	}
 	c.kind = CHANGE_ROUTE;
 	c.route = *want;
+	c.replaces = replaces;
 	c.repair = r && r->h.confirmed;
 	return err ?: add(ret, &c);
 }
@@ -240,7 +253,7 @@ static void surplus_route(struct held_route *r, void *arg)
 
 	if (s->err < 0 || desired_route(s->desired, &r->route) ||
 	    (r->h.held && (is_replaced(s->changes, &r->route) ||
-			   (is_unknown_pod(s, r->route.oif) && !is_elsewhere(s, &r->route)))))
+			   (is_unknown_pod(s, r->route.hop.oif) && !is_elsewhere(s, &r->route)))))
 		return;
 	s->err = add(s->changes, &c);
 }
@@ -345,7 +358,7 @@ const char *change_print(const struct change *c, const struct kernel_view *view,
 	case CHANGE_ROUTE:
 	case CHANGE_ROUTE_GONE:
 		snprintf(text, CHANGE_TEXT, "route %s",
-			 kroute_print(&c->route, link_name(view, c->route.oif), route));
+			 kroute_print(&c->route, link_name(view, c->route.hop.oif), route));
 		break;
 	}
 	return text;

@@ -18,17 +18,18 @@ enum change_kind {
 	CHANGE_LINK,      /* settings, up, the link-local address */
 	CHANGE_NEIGHBOUR, /* set */
 	CHANGE_ROUTE_OLD, /* ours with the key of one that follows: taken out of its way */
-	CHANGE_ROUTE,     /* add */
+	CHANGE_ROUTE,     /* add, or put in the place of one of ours */
 	CHANGE_ROUTE_GONE,
 	CHANGE_NEIGHBOUR_GONE,
 };
 
 struct change {
 	enum change_kind kind;
-	bool repair; /* it had been right, and somebody changed it */
-	bool forget; /* ..._GONE: the kernel does not hold it any more */
-	int result;  /* by apply */
-	bool done;   /* apply made a difference */
+	bool repair;   /* it had been right, and somebody changed it */
+	bool replaces; /* ROUTE: ours with its key is there, and gives way in the same step */
+	bool forget;   /* ..._GONE: the kernel does not hold it any more */
+	int result;    /* by apply */
+	bool done;     /* apply made a difference */
 	union {
 		sa_family_t family;
 		struct {
@@ -65,6 +66,6 @@ void holding_repaired(struct holding *h, uint64_t now);
 #define FIGHT_PATIENCE 3
 
 /* "route 10.1.0.5/32 dev roost0123456789". */
-#define CHANGE_TEXT 256
+#define CHANGE_TEXT 288
 const char *change_print(const struct change *c, const struct kernel_view *view,
 			 char text[CHANGE_TEXT]);

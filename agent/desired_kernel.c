@@ -109,11 +109,11 @@ static struct kroute pod_route(const struct address *a, uint32_t link, uint32_t 
 	return (struct kroute){ .table = table,
 				.dst = prefix_of(a, (uint8_t)address_bits(a)),
 				.metric = v6 ? ROUTE_METRIC6 : 0,
-				.oif = link,
+				.hop.oif = link,
 				.type = RTN_UNICAST,
 				/* IPv6 knows no scopes and shows all as global. */
 				.scope = v6 ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK,
-				.protocol = ROUTE_PROTOCOL };
+				.protocol = route_protocol };
 }
 
 struct making {
@@ -227,7 +227,7 @@ static void add_block(struct making *m, const struct prefix *block, const struct
 			    .dst = prefix_mask(block),
 			    .metric = v6 ? ROUTE_METRIC6 : 0,
 			    .type = RTN_BLACKHOLE,
-			    .protocol = ROUTE_PROTOCOL };
+			    .protocol = route_protocol };
 
 	if (over_subnet(block, view, refused.why, sizeof(refused.why)) ||
 	    over_gateway(block, view, refused.why, sizeof(refused.why)) ||
@@ -267,7 +267,8 @@ static int make_room(struct making *m)
 	for (size_t i = 0; i < state->n_pods; i++)
 		addresses += state->pods[i].n_addresses;
 	/* Both tables; one more, because a set may be empty. */
-	d->routes = calloc(2 * (addresses + state->n_blocks) + 1, sizeof(*d->routes));
+	d->routes = calloc(2 * (addresses + state->n_blocks) + state->n_routes + 1,
+			   sizeof(*d->routes));
 	d->neighbours = calloc(addresses + 1, sizeof(*d->neighbours));
 	d->links = calloc(state->n_pods + 1, sizeof(*d->links));
 	d->refused = calloc(state->n_blocks + 1, sizeof(*d->refused));
@@ -315,6 +316,10 @@ int desired_kernel(const struct kernel_desired *state, const struct kernel_view 
 		if (!state->blocks[i].no_blackhole && !is_single(&state->blocks[i].block))
 			add_block(&m, &state->blocks[i].block, view, protect);
 	free(m.singles);
+	if (state->n_routes)
+		memcpy(d->routes + d->n_routes, state->routes,
+		       state->n_routes * sizeof(*d->routes));
+	d->n_routes += state->n_routes;
 
 	merge_links(d);
 	d->n_routes = sort_unique(d->routes, d->n_routes, sizeof(*d->routes), by_route, by_key);

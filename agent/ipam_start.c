@@ -10,7 +10,7 @@
 #include "agent/ipam_parts.h"
 #include "ipam/attachment_file.h"
 #include "lib/kern.h"
-#include "lib/pod_link.h"
+#include "lib/route_protocol.h"
 
 #define MEND_MS 200
 
@@ -102,7 +102,7 @@ static int mark_route(const struct nlmsghdr *hdr, void *arg)
 	struct address address = { 0 };
 	int r;
 
-	if (hdr->nlmsg_type != RTM_NEWROUTE || route->rtm_protocol != ROUTE_PROTOCOL)
+	if (hdr->nlmsg_type != RTM_NEWROUTE || route->rtm_protocol != route_protocol)
 		return 0;
 	address.family = route->rtm_family;
 	if ((address.family != AF_INET && address.family != AF_INET6) ||

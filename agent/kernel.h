@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "agent/kernel_objects.h"
 #include "lib/health.h"
 #include "lib/pass.h"
 #include "lib/timers.h"
@@ -82,6 +83,8 @@ struct kernel_desired {
 	size_t n_remotes;
 	struct kernel_remote_block *remote_blocks;
 	size_t n_remote_blocks;
+	struct kroute *routes; /* whatever else is ours, as it is to be: static routes */
+	size_t n_routes;
 	uint32_t export_table; /* 0: none */
 	bool ipv6;             /* IPv6 pools are in use: forwarding is wanted for it too */
 };

@@ -33,6 +33,8 @@ struct lab {
 	size_t n_pods;
 	struct kernel_block blocks[LAB_PODS];
 	size_t n_blocks;
+	struct kroute routes[LAB_PODS];
+	size_t n_routes;
 	struct prefixes protect;
 	uint32_t export_table;
 	bool ipv6;
@@ -147,10 +149,13 @@ static inline int lab_desire(struct kernel_desired *ret, void *arg)
 		return l->desire(ret);
 	*ret = (struct kernel_desired){ .n_pods = l->n_pods,
 					.n_blocks = l->n_blocks,
+					.n_routes = l->n_routes,
 					.export_table = l->export_table,
 					.ipv6 = l->ipv6 };
 	ret->pods = calloc(l->n_pods + 1, sizeof(*ret->pods));
 	ret->blocks = calloc(l->n_blocks + 1, sizeof(*ret->blocks));
+	ret->routes = calloc(l->n_routes + 1, sizeof(*ret->routes));
+	memcpy(ret->routes, l->routes, l->n_routes * sizeof(*ret->routes));
 	memcpy(ret->pods, l->pods, l->n_pods * sizeof(*ret->pods));
 	memcpy(ret->blocks, l->blocks, l->n_blocks * sizeof(*ret->blocks));
 	return 0;

@@ -191,11 +191,74 @@ static uint32_t mix(uint32_t hash, const struct attribute *a)
 	return hash ?: 1;
 }
 
-static void read_route_attribute(const struct attribute *a, struct message_route *ret)
+static uint32_t mix_hop(uint32_t hash, const struct khop *h)
 {
-	struct kroute *r = &ret->route;
+	hash = mix(hash, &(struct attribute){ RTA_OIF, (const uint8_t *)&h->oif, sizeof(h->oif) });
+	return mix(hash,
+		   &(struct attribute){ RTA_GATEWAY, h->gateway.bytes, sizeof(h->gateway.bytes) });
+}
+
+/* One way out of several: its attributes, after its own header. */
+static int read_hop(const struct rtnexthop *h, struct attributes list, sa_family_t family,
+		    struct khop *ret, uint32_t *other)
+{
+	struct attribute a;
+
+	*ret = (struct khop){ .oif = (uint32_t)h->rtnh_ifindex,
+			      .onlink = h->rtnh_flags & RTNH_F_ONLINK };
+	if (h->rtnh_hops)
+		*other = mix(*other, &(struct attribute){ RTA_MULTIPATH, &h->rtnh_hops, 1 });
+	while (next_attribute(&list, &a)) {
+		if (a.type == RTA_GATEWAY && !read_address(&a, family, &ret->gateway))
+			return -EBADMSG;
+		if (a.type == RTA_VIA || a.type == RTA_ENCAP)
+			*other = mix(*other, &a);
+	}
+	return 0;
+}
+
+/* Their flags change with the state of the links and do not count, but for onlink. */
+static int read_hops(const struct attribute *multipath, struct kroute *r)
+{
+	struct attributes left = nested(multipath);
+	const struct khop *first;
+	struct khop v[KHOPS_MAX];
+	struct rtnexthop h;
+	size_t n = 0;
+
+	for (; left.left >= sizeof(h) && n < KHOPS_MAX; n++) {
+		struct attributes list;
+		size_t step;
+
+		memcpy(&h, left.at, sizeof(h));
+		if (h.rtnh_len < sizeof(h) || h.rtnh_len > left.left)
+			return -EBADMSG;
+		list = (struct attributes){ left.at + sizeof(h), h.rtnh_len - sizeof(h) };
+		if (read_hop(&h, list, r->dst.address.family, &v[n], &r->other) < 0)
+			return -EBADMSG;
+		step = RTNH_ALIGN((size_t)h.rtnh_len);
+		step = step < left.left ? step : left.left;
+		left.at += step;
+		left.left -= step;
+	}
+	if (n == 0)
+		return -EBADMSG;
+	r->hop = v[0];
+	r->hops = n == 1 ? 0 : khops_find(v, n) ?: KHOPS_UNKNOWN;
+	kroute_hops(r, &first);
+	r->hop = *first;
+	for (size_t i = 0; r->hops == KHOPS_UNKNOWN && i < n; i++)
+		r->other = mix_hop(r->other, &v[i]);
+	return 0;
+}
+
+static int read_route_attribute(const struct attribute *a, struct kroute *r)
+{
+	sa_family_t family = r->dst.address.family;
 
 	switch (a->type) {
+	case RTA_DST:
+		return read_address(a, family, &r->dst.address) ? 0 : -EBADMSG;
 	case RTA_TABLE:
 		r->table = read_u32(a, r->table);
 		break;
@@ -203,16 +266,12 @@ static void read_route_attribute(const struct attribute *a, struct message_route
 		r->metric = read_u32(a, 0);
 		break;
 	case RTA_OIF:
-		r->oif = read_u32(a, 0);
+		r->hop.oif = read_u32(a, 0);
 		break;
 	case RTA_GATEWAY:
-		ret->gateway_known = read_address(a, r->dst.address.family, &ret->gateway);
-		r->other = mix(r->other, a);
-		break;
+		return read_address(a, family, &r->hop.gateway) ? 0 : -EBADMSG;
 	case RTA_MULTIPATH:
-		/* Its flags change with the state of the links. */
-		r->other = mix(r->other, &(struct attribute){ .type = RTA_MULTIPATH });
-		break;
+		return read_hops(a, r);
 	case RTA_VIA:
 	case RTA_PREFSRC:
 	case RTA_SRC:
@@ -224,36 +283,39 @@ static void read_route_attribute(const struct attribute *a, struct message_route
 	default:
 		break;
 	}
+	return 0;
 }
 
-int message_route(const struct nlmsghdr *hdr, struct message_route *ret)
+int message_route(const struct nlmsghdr *hdr, struct kroute *ret)
 {
-	struct message_route m = { 0 };
 	struct attributes list;
 	struct attribute a;
 	struct rtmsg body;
+	struct kroute r;
 
 	if (open_message(hdr, &body, sizeof(body), &list) < 0 || !is_ip(body.rtm_family))
 		return -EBADMSG;
-	m.route = (struct kroute){ .table = body.rtm_table,
-				   .dst = { .address.family = body.rtm_family,
-					    .length = body.rtm_dst_len },
-				   .tos = body.rtm_tos,
-				   .type = body.rtm_type,
-				   .scope = body.rtm_scope,
-				   .protocol = body.rtm_protocol };
-	if (body.rtm_dst_len > address_bits(&m.route.dst.address))
+	r = (struct kroute){ .table = body.rtm_table,
+			     .dst = { .address.family = body.rtm_family,
+				      .length = body.rtm_dst_len },
+			     .hop.onlink = body.rtm_flags & RTNH_F_ONLINK,
+			     .tos = body.rtm_tos,
+			     .type = body.rtm_type,
+			     .scope = body.rtm_scope,
+			     .protocol = body.rtm_protocol };
+	if (body.rtm_dst_len > address_bits(&r.dst.address))
 		return -EBADMSG;
-	while (next_attribute(&list, &a)) {
-		if (a.type == RTA_DST && !read_address(&a, body.rtm_family, &m.route.dst.address))
+	while (next_attribute(&list, &a))
+		if (read_route_attribute(&a, &r) < 0)
 			return -EBADMSG;
-		read_route_attribute(&a, &m);
-	}
-	m.route.dst = prefix_mask(&m.route.dst);
+	r.dst = prefix_mask(&r.dst);
 	/* An IPv6 route that leads nowhere is shown on the loopback device. */
 	if (body.rtm_type != RTN_UNICAST && body.rtm_family == AF_INET6)
-		m.route.oif = 0;
-	*ret = m;
+		r.hop = (struct khop){ 0 };
+	/* Of several each has its own. */
+	if (r.hops == 0 && r.hop.gateway.family == AF_UNSPEC)
+		r.hop.onlink = false;
+	*ret = r;
 	return 0;
 }
 
@@ -278,7 +340,7 @@ int message_neighbour(const struct nlmsghdr *hdr, struct message_neighbour *ret)
 		else if (a.type == NDA_LLADDR && a.length == sizeof(m.neighbour.mac.bytes))
 			memcpy(m.neighbour.mac.bytes, a.data, a.length);
 		else if (a.type == NDA_PROTOCOL && a.length >= 1)
-			m.neighbour.ours = a.data[0] == ROUTE_PROTOCOL;
+			m.neighbour.ours = a.data[0] == route_protocol;
 	}
 	if (!found)
 		return -EBADMSG;

@@ -103,8 +103,8 @@ static void tell_conflict(struct held_route *r, void *arg)
 
 	if (!r->stranger || t->n++ >= TOLD_AT_ONCE)
 		return;
-	l = kernel_view_link(&t->k->view, r->stranger->oif);
-	own = kernel_view_link(&t->k->view, r->route.oif);
+	l = kernel_view_link(&t->k->view, r->stranger->hop.oif);
+	own = kernel_view_link(&t->k->view, r->route.hop.oif);
 	snprintf(part, sizeof(part), "route/%s", prefix_print(&r->route.dst, dst));
 	health_set(t->k->options.health, part, LOG_LEVEL_WARNING,
 		   "route %s cannot be set: %s of protocol %s is in the way and is left; remove "
@@ -193,6 +193,7 @@ static int wanted(struct kernel *k, struct desired *ret)
 	free(state.tunnels);
 	free(state.remotes);
 	free(state.remote_blocks);
+	free(state.routes);
 	free(protect.v);
 	return r;
 }

@@ -60,7 +60,7 @@ static int attach_filter(int fd)
 		IF_EQUAL(0, 4, 0),
 		BPF_STMT(BPF_MISC | BPF_TAX, 0),
 		BPF_STMT(BPF_LD | BPF_B | BPF_IND, NLA_HDRLEN),
-		IF_EQUAL(ROUTE_PROTOCOL, 0, 1),
+		IF_EQUAL(route_protocol, 0, 1),
 		PASS,
 		DROP,
 	};
@@ -110,6 +110,10 @@ void kernel_drain(struct kernel *k)
 			    r == -ENOBUFS ? "the kernel dropped events" : strerrordesc_np(-r));
 		k->reread = true;
 		k->view.news = true;
+	}
+	if (k->view.torn) {
+		k->view.torn = false;
+		k->reread = k->view.news = true;
 	}
 	kernel_view_settle(&k->view);
 	enable_delivery(k);
@@ -221,7 +225,7 @@ static int dump_links(struct kernel *k, struct err *err)
 }
 
 /* The kernel does not say when such a dump is torn; events that came meanwhile do. */
-static int dump_routes6(struct kernel *k, struct err *err)
+static int dump_routes6(struct kernel *k, enum view_part part, uint8_t protocol, struct err *err)
 {
 	int r = 0;
 
@@ -229,7 +233,7 @@ static int dump_routes6(struct kernel *k, struct err *err)
 		uint64_t told;
 
 		kernel_drain(k);
-		r = dump(k, VIEW_ROUTES6, ask_routes(AF_INET6, ROUTE_PROTOCOL, 0, 0), err);
+		r = dump(k, part, ask_routes(AF_INET6, protocol, 0, 0), err);
 		told = k->view.route6_events;
 		kernel_drain(k);
 		if (r < 0 || k->view.route6_events == told)
@@ -281,8 +285,10 @@ int kernel_reread(struct kernel *k, struct err *err)
 	k->reread = false;
 	r = dump_links(k, err);
 	r = r ?: dump(k, VIEW_ADDRESSES, ask_addresses(0), err);
-	r = r ?: dump(k, VIEW_ROUTES4, ask_routes(AF_INET, ROUTE_PROTOCOL, 0, 0), err);
-	r = r ?: dump_routes6(k, err);
+	r = r ?: dump(k, VIEW_ROUTES4, ask_routes(AF_INET, route_protocol, 0, 0), err);
+	r = r ?: dump(k, VIEW_STATICS4, ask_routes(AF_INET, static_route_protocol, 0, 0), err);
+	r = r ?: dump_routes6(k, VIEW_ROUTES6, route_protocol, err);
+	r = r ?: dump_routes6(k, VIEW_STATICS6, static_route_protocol, err);
 	r = r ?: dump(k, VIEW_NEIGHBOURS, ask_neighbours(0), err);
 	if (r == 0) {
 		AUTO(nlmsg_free) struct nl_msg *m = ask_neighbour_tables();
@@ -327,11 +333,11 @@ int kernel_read_pod(struct kernel *k, const char *name, struct kernel_view *ret,
 	if (!l)
 		return -ENODEV;
 	index = l->link.index;
-	r = dump_into(k, ret, ask_routes(AF_INET, ROUTE_PROTOCOL, RT_TABLE_MAIN, index), err);
+	r = dump_into(k, ret, ask_routes(AF_INET, route_protocol, RT_TABLE_MAIN, index), err);
 	r = r ?: dump_into(k, ret, ask_neighbours(index), err);
 	if (r == 0 && (l->link.known & CONF_BIT(CONF6_FORWARDING))) {
 		/* Before its first route there is no main table for IPv6. */
-		r = dump_into(k, ret, ask_routes(AF_INET6, ROUTE_PROTOCOL, RT_TABLE_MAIN, index),
+		r = dump_into(k, ret, ask_routes(AF_INET6, route_protocol, RT_TABLE_MAIN, index),
 			      err);
 		r = r == -ENOENT ? 0 : r;
 		r = r ?: dump_into(k, ret, ask_addresses(index), err);

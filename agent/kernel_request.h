@@ -13,6 +13,11 @@
 
 /* With NLM_F_EXCL: what is in the way is never taken over. */
 struct nl_msg *request_route_add(const struct kroute *r);
+/*
+ * In the place of the one that has its key, in one step: for when that one is ours. -ENOENT if
+ * there is none.
+ */
+struct nl_msg *request_route_replace(const struct kroute *r);
 /* Exactly this one: a stranger's on the same prefix does not match. */
 struct nl_msg *request_route_delete(const struct kroute *r);
 struct nl_msg *request_neighbour_set(const struct kneighbour *n);

@@ -232,6 +232,19 @@ void kernel_view_drop_route(struct kernel_view *v, const struct kroute *route)
 	unchain(v, r);
 }
 
+int kernel_view_replace_route(struct kernel_view *v, const struct kroute *route,
+			      struct held_route **ret)
+{
+	struct held_route *next;
+
+	for (struct held_route *r = kernel_view_routes(v, route); r; r = next) {
+		next = r->next;
+		if (r->h.held && kroute_compare(&r->route, route) != 0)
+			kernel_view_drop_route(v, &r->route);
+	}
+	return kernel_view_put_route(v, route, ret);
+}
+
 void kernel_view_lose_route(struct kernel_view *v, struct held_route *r)
 {
 	set_held(&v->n_routes, &r->h, false);

@@ -4,7 +4,7 @@
  *
  *   kernel_message ─> [kernel_view] ─> desired_kernel, delta_kernel
  *
- * Pure. Links all, for names and MTU; routes of our protocol number alone, in every table: a
+ * Pure. Links all, for names and MTU; routes of our protocol numbers alone, in every table: a
  * node may carry a million others; permanent neighbours on pod links alone; the node's own
  * subnets and gateways. What was once as it should be and was lost stays as an entry that is not
  * held: whoever puts it back knows that somebody had removed it, and how often.
@@ -30,6 +30,7 @@ struct held_route {
 	struct kroute route;
 	struct holding h;
 	struct kroute *stranger; /* in the way; NULL: none is */
+	bool beside;             /* somebody put another of the same key beside it */
 	struct held_route *next; /* of the same key */
 };
 struct held_neighbour {
@@ -65,6 +66,7 @@ struct kernel_view {
 
 	uint32_t own_port;   /* netlink's number of the socket that makes our changes */
 	uint32_t generation; /* of the dump */
+	bool torn;           /* a way out of several was taken: what is left must be read */
 	bool links_lost;     /* routes may lead to links that are gone or dropped them */
 	bool news;           /* somebody else changed what concerns us; the caller clears it */
 	uint64_t route6_events;
@@ -82,7 +84,17 @@ int kernel_view_take(struct kernel_view *v, const struct nlmsghdr *hdr);
 int kernel_view_take_gateway(struct kernel_view *v, const struct nlmsghdr *hdr);
 extern const uint8_t gateway_protocols[4];
 
-enum view_part { VIEW_LINKS, VIEW_ROUTES4, VIEW_ROUTES6, VIEW_NEIGHBOURS, VIEW_ADDRESSES };
+/* Routes by family and by which of our protocol numbers they have. */
+enum view_part {
+	VIEW_LINKS,
+	VIEW_ROUTES4,
+	VIEW_ROUTES6,
+	VIEW_STATICS4,
+	VIEW_STATICS6,
+	VIEW_NEIGHBOURS,
+	VIEW_ADDRESSES,
+	VIEW_PARTS
+};
 /* Also when a torn dump starts again. */
 void kernel_view_begin(struct kernel_view *v, enum view_part part);
 void kernel_view_end(struct kernel_view *v, enum view_part part);
@@ -107,6 +119,9 @@ void kernel_view_each_link(const struct kernel_view *v, held_link_fn *fn, void *
 
 /* What we did ourselves, before the kernel's own word of it is read. */
 int kernel_view_put_route(struct kernel_view *v, const struct kroute *r, struct held_route **ret);
+/* In the place of whatever else of ours has its key. */
+int kernel_view_replace_route(struct kernel_view *v, const struct kroute *r,
+			      struct held_route **ret);
 void kernel_view_drop_route(struct kernel_view *v, const struct kroute *r);
 int kernel_view_put_neighbour(struct kernel_view *v, const struct kneighbour *n,
 			      struct held_neighbour **ret);

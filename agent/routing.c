@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "agent/routing_parts.h"
-#include "lib/pod_link.h"
+#include "lib/route_protocol.h"
 #include "lib/secret.h"
 
 #define OPERATORS_TEMPLATES "/etc/roost/templates"
@@ -150,7 +150,7 @@ static int gather(const struct routing *r, struct gathered *g)
 		.router_id = r->self.router_id,
 		.spec = route_record_find(r->records, ROUTE_SPEC, r->self.name),
 		.version = version ? version->major * 1000 + version->minor : 0,
-		.kernel_protocol = ROUTE_PROTOCOL,
+		.kernel_protocol = route_protocol,
 		.snippets = access(SNIPPETS, R_OK | X_OK) == 0 ? SNIPPETS : NULL,
 	};
 	rc = gather_nodes(r, g);

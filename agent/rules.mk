@@ -87,6 +87,7 @@ TESTS += $(addprefix agent/, \
 	identity_gather_test \
 	reaper_test \
 	kernel_pod_test \
+	kernel_hops_test \
 	kernel_test \
 	)
 
