@@ -7,6 +7,7 @@
 #include "agent/certificates.h"
 #include "agent/identity.h"
 #include "agent/ipam.h"
+#include "agent/overlay.h"
 #include "agent/plug.h"
 #include "agent/register.h"
 #include "agent/report.h"
@@ -34,6 +35,7 @@ struct agent {
 	struct reaper *reaper;
 	struct plug *plug;
 	struct route_records *records;
+	struct overlay *overlay;
 	struct routing *routing; /* NULL: BIRD is not managed */
 	struct registration *registration;
 	struct report *report;
@@ -45,6 +47,7 @@ struct agent {
 	struct identity identity;
 	char asked_name[NODE_NAME_TEXT]; /* by flag or host name; a pin may say otherwise */
 	bool identified, compared;
+	bool addresses_known, opened; /* the kernel's part may remove what is surplus */
 	struct timer identify;
 	char started[TIME_TEXT];
 	int lock;

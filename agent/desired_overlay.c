@@ -38,6 +38,17 @@ uint32_t overlay_mtu(const struct config_vxlan *config, uint32_t uplink, sa_fami
 	return uplink > overhead ? uplink - overhead : 0;
 }
 
+const char *kernel_way_name(enum kernel_way way)
+{
+	static const char *const names[] = {
+		[KERNEL_WAY_NONE] = "missing",
+		[KERNEL_WAY_DIRECT] = "direct",
+		[KERNEL_WAY_TUNNEL] = "tunnel",
+	};
+
+	return names[way];
+}
+
 /* --- who is there --------------------------------------------------------------------------- */
 
 struct making {

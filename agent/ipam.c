@@ -182,6 +182,7 @@ static int work(void *arg)
 		m->known = true;
 		m->o.known(m->o.arg);
 	}
+	ipam_tunnel_work(m);
 	if (all_listed(m)) {
 		ipam_restore_extents(m);
 		ipam_claim_ahead(m);

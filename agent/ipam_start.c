@@ -110,8 +110,9 @@ static int mark_route(const struct nlmsghdr *hdr, void *arg)
 		return 0;
 	if (nlmsg_parse((struct nlmsghdr *)(uintptr_t)hdr, sizeof(*route), attrs, RTA_MAX, NULL) <
 		    0 ||
-	    !attrs[RTA_DST])
+	    !attrs[RTA_DST] || attrs[RTA_GATEWAY])
 		return 0;
+	/* One with a gateway leads to another node's block of a single address. */
 	memcpy(address.bytes, nla_data(attrs[RTA_DST]), address_bits(&address) / 8);
 	r = allocator_mark(m->allocator, "", &address, NULL, ipam_now());
 	return r < 0 ? r : 0;

@@ -137,6 +137,10 @@ int kernel_check(struct kernel *k, const struct kernel_pod *pod, struct err *err
 unsigned kernel_link_index(const struct kernel *k, const char *name);
 /* Names of all pod links of ours that are in DOOMED_GROUP; free() the array and each name. */
 int kernel_doomed(const struct kernel *k, struct texts *ret);
+/* How another node's block is reached, by the route of ours that the kernel holds for it. */
+enum kernel_way { KERNEL_WAY_NONE, KERNEL_WAY_DIRECT, KERNEL_WAY_TUNNEL, KERNEL_WAYS };
+const char *kernel_way_name(enum kernel_way way); /* "missing", "direct", "tunnel" */
+enum kernel_way kernel_way(const struct kernel *k, const struct prefix *block);
 /* Of the link that leads to this address of the node (its uplink); 0: unknown. */
 uint32_t kernel_uplink_mtu(const struct kernel *k, const struct address *node);
 

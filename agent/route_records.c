@@ -110,6 +110,7 @@ struct table {
 	struct route_records *owner;
 	const struct kind *kind;
 	struct store_watch *watch;
+	unsigned wanted; /* by so many */
 	bool in_sync;
 	bool relisting; /* etcd was exchanged: what is missing in the new list was not deleted */
 	struct entry *v;
@@ -344,10 +345,13 @@ int route_records_want(struct route_records *r, enum route_kind kind, bool wante
 {
 	struct table *t = &r->tables[kind];
 
-	if (wanted == (t->watch != NULL))
+	int rc = wanted && !t->wanted ? watch(r, t) : 0;
+
+	if (rc < 0)
+		return rc;
+	t->wanted += wanted ? 1 : -1U;
+	if (t->wanted)
 		return 0;
-	if (wanted)
-		return watch(r, t);
 	empty(t);
 	/* The second time nothing is fresh any more. */
 	health_sweep(r->o.health, t->kind->begins);

@@ -56,7 +56,7 @@ int route_records_new(const struct route_records_options *options, struct route_
 void route_records_free(struct route_records *r);
 AUTO_DEFINE(struct route_records *, route_records_free)
 
-/* Watches a kind from now on, or does so no more and forgets what there was; 0 or -errno. */
+/* Watched while anybody wants it; after the last one nothing of it is known. 0 or -errno. */
 int route_records_want(struct route_records *r, enum route_kind kind, bool wanted);
 /* What the watches here do not bring: the relative key's record; value NULL: it is gone. */
 void route_records_take(struct route_records *r, const char *key, const char *value, size_t len);

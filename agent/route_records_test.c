@@ -300,6 +300,10 @@ static void what_nobody_wants_is_forgotten_and_not_watched(void **state)
 	assert_non_null(health_reason(w->health, "block/default/10.1.0.64-26"));
 	store_fake_put(w->store, BLOCK, OF_N2);
 	pass(w, 0);
+	/* Two want it. */
+	assert_int_equal(route_records_want(w->records, ROUTE_BLOCK, true), 0);
+	assert_int_equal(route_records_want(w->records, ROUTE_BLOCK, false), 0);
+	assert_string_equal(owner(w), "n2");
 	assert_int_equal(route_records_want(w->records, ROUTE_BLOCK, false), 0);
 	assert_null(owner(w));
 	assert_false(route_records_synced(w->records, ROUTE_BLOCK));

@@ -11,6 +11,9 @@ SRCS += $(addprefix agent/, \
 	status.c \
 	report.c \
 	plug.c \
+	overlay.c \
+	overlay_pools.c \
+	overlay_show.c \
 	route_records.c \
 	routing.c \
 	routing_compare.c \
@@ -37,6 +40,7 @@ SRCS += $(addprefix agent/, \
 	kernel_read.c \
 	kernel_pass.c \
 	kernel_pod.c \
+	kernel_ways.c \
 	kernel.c \
 	ipam.c \
 	ipam_attach.c \
@@ -45,6 +49,7 @@ SRCS += $(addprefix agent/, \
 	ipam_index.c \
 	ipam_blocks.c \
 	ipam_requests.c \
+	ipam_tunnel.c \
 	ipam_spool.c \
 	ipam_released.c \
 	ipam_leaks.c \
