@@ -386,8 +386,11 @@ static void note_tunnel(struct kernel_view *view, const struct change *c, uint64
 	const struct ktunnel *is = &c->want->is;
 
 	note_repair(c, &view->tunnels[c->tunnel].h, now);
-	if (!l)
+	/* Its addresses are no further repairs. */
+	if (!l) {
+		view->tunnels[c->tunnel].h.confirmed = false;
 		return;
+	}
 	l->link.tunnel = is->vxlan;
 	l->link.mac = is->mac;
 	l->link.mtu = is->mtu ?: l->link.mtu;

@@ -8,15 +8,6 @@
 
 #include "agent/delta_kernel_parts.h"
 
-/* What no change in place can mend. */
-static bool is_another(const struct ktunnel *want, const struct klink *l)
-{
-	const struct kvxlan *is = &l->tunnel;
-
-	return is->vni != want->vxlan.vni || is->port != want->vxlan.port || is->other ||
-	       (is->local.family != AF_UNSPEC && is->local.family != want->vxlan.local.family);
-}
-
 static unsigned differing(const struct ktunnel *want, const struct held_link *l)
 {
 	const struct kvxlan *is = &l->link.tunnel;
@@ -56,7 +47,7 @@ static int missing_tunnel(int which, const struct desired_tunnel *t, const struc
 			    .set = TUNNEL_ALL,
 			    .repair = is_repair(view, which, t) };
 
-	if (t->stranger || (l && is_another(&t->is, &l->link)))
+	if (t->stranger || t->outdated)
 		return 0;
 	if (l)
 		c.set = differing(&t->is, l);
@@ -115,7 +106,7 @@ bool tunnel_goes(const struct desired *d, const struct held_link *l)
 	if (!l || !l->tunnel)
 		return false;
 	t = &d->tunnels[tunnel_of_name(l->link.name)];
-	return !t->wanted || is_another(&t->is, &l->link);
+	return !t->wanted || t->outdated;
 }
 
 /* The kernel's own link-local address stays. */
@@ -176,7 +167,7 @@ static bool is_right(const struct desired_tunnel *t, const struct kernel_view *v
 {
 	const struct held_link *l = t->index ? kernel_view_link(view, t->index) : NULL;
 
-	if (!l || is_another(&t->is, &l->link) || differing(&t->is, l))
+	if (!l || differing(&t->is, l))
 		return false;
 	for (size_t i = 0; i < t->is.n_addresses; i++) {
 		const struct node_address a = host_address(t->index, &t->is.addresses[i]);
@@ -203,8 +194,8 @@ void confirm_tunnels(const struct desired *d, struct kernel_view *view)
 
 static size_t print_set(const struct change *c, char *text, size_t size)
 {
-	static const char *const names[] = { "local", "learning", "ttl", "mtu", "mac",
-					     "checksum offload" };
+	static const char *const names[] = { "local", "learning", "ttl",
+					     "mtu",   "mac",      "checksum offload" };
 	size_t n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names) && n < size; i++)

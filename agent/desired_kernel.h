@@ -33,8 +33,9 @@ struct refused_block {
 /* A device of the overlay. */
 struct desired_tunnel {
 	bool wanted;
-	bool stranger;  /* another device has its name, which is left */
-	uint32_t index; /* 0: it is not there */
+	bool stranger;  /* a device of another kind has its name, which is left */
+	bool outdated;  /* ours, but of another make: it goes, and what it carries with it */
+	uint32_t index; /* 0: it is not there as it should be */
 	bool ipv6;
 	struct ktunnel is;
 };

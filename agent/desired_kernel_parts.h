@@ -11,7 +11,7 @@ struct making {
 	const struct prefixes *protect;
 	struct prefix *singles; /* blocks of one address, sorted */
 	size_t n_singles;
-	struct prefix *own; /* all blocks of ours, sorted */
+	struct prefix *own;        /* all blocks of ours, sorted */
 	struct address *underlays; /* where other nodes' tunnels end, sorted */
 	size_t n_underlays;
 	struct desired_link *tunnel_links[2];

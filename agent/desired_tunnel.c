@@ -21,6 +21,13 @@ static bool is_v6(const struct address *a)
 
 /* --- this node's end ------------------------------------------------------------------------ */
 
+/* What no change in place can mend. */
+static bool is_outdated(const struct kernel_tunnel *t, const struct kvxlan *is)
+{
+	return is->vni != t->vni || is->port != t->port || is->other ||
+	       (is->local.family != AF_UNSPEC && is->local.family != t->local.family);
+}
+
 static void add_tunnel(struct making *m, const struct kernel_tunnel *t)
 {
 	struct desired *d = &m->d;
@@ -31,21 +38,22 @@ static void add_tunnel(struct making *m, const struct kernel_tunnel *t)
 
 	if (want->wanted)
 		return;
-	*want = (struct desired_tunnel){ .wanted = true,
-					 .stranger = l && !l->tunnel,
-					 .index = l && l->tunnel ? l->link.index : 0,
-					 .is = { .vxlan = { .vni = t->vni,
-							    .port = t->port,
-							    .local = t->local },
-						 .mac = t->mac,
-						 .mtu = t->mtu,
-						 .offload = t->checksum_offload } };
+	*want = (struct desired_tunnel){
+		.wanted = true,
+		.stranger = l && !l->tunnel,
+		.outdated = l && l->tunnel && is_outdated(t, &l->link.tunnel),
+		.is = { .vxlan = { .vni = t->vni, .port = t->port, .local = t->local },
+			.mac = t->mac,
+			.mtu = t->mtu,
+			.offload = t->checksum_offload }
+	};
 	for (size_t i = 0; i < t->n_addresses && i < ARRAY_SIZE(want->is.addresses); i++) {
 		want->is.addresses[want->is.n_addresses++] = t->addresses[i];
 		want->ipv6 |= is_v6(&t->addresses[i]);
 	}
-	if (!want->index)
+	if (!l || want->stranger || want->outdated)
 		return;
+	want->index = l->link.index;
 	link = &d->links[d->n_links++];
 	*link = (struct desired_link){ .index = want->index, .tunnel = true, .ipv6 = want->ipv6 };
 	memcpy(link->name, l->link.name, sizeof(link->name));

@@ -248,8 +248,9 @@ struct pass_stats kernel_passes(const struct kernel *k)
 
 const char *kernel_thing_name(enum kernel_thing thing)
 {
-	static const char *const names[] = { "host",  "link",	  "neighbour",
-					     "route", "tunnel", "fdb" };
+	static const char *const names[] = {
+		"host", "link", "neighbour", "route", "tunnel", "fdb"
+	};
 
 	return thing < ARRAY_SIZE(names) ? names[thing] : "?";
 }

@@ -68,7 +68,7 @@ struct klink {
 	struct mac mac;
 	bool veth, vxlan;
 	struct kvxlan tunnel; /* of a vxlan device */
-	uint16_t known; /* which of conf the kernel has told */
+	uint16_t known;       /* which of conf the kernel has told */
 	int32_t conf[N_DEVCONF];
 };
 
