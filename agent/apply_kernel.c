@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/apply_tunnel.h"
 #include "agent/kernel_request.h"
 
 /* So many messages are in memory at a time. */
@@ -64,6 +65,8 @@ static void apply_files(struct changes *changes)
 			c->result = set_forwarding(c->family);
 		else if (c->kind == CHANGE_LINK)
 			c->result = set_conf6(c);
+		else if (c->kind == CHANGE_TUNNEL && c->want->index && (c->set & TUNNEL_OFFLOAD))
+			c->result = offload_write(tunnel_name(c->tunnel), c->want->is.offload);
 	}
 }
 
@@ -79,7 +82,7 @@ struct batch {
 };
 
 /* What is to be removed and is not there is removed. */
-static bool is_fine(const struct change *c, const struct kern_op *op)
+static bool is_fine(const struct kern_op *op)
 {
 	int type = nlmsg_hdr(op->msg)->nlmsg_type;
 
@@ -91,13 +94,18 @@ static bool is_fine(const struct change *c, const struct kern_op *op)
 		return op->result == -ENOENT;
 	if (type == RTM_DELADDR)
 		return op->result == -EADDRNOTAVAIL;
-	/* The kernel has made it by itself, after detection was switched off. */
-	return type == RTM_NEWADDR && op->result == -EEXIST && c->kind == CHANGE_LINK;
+	if (type == RTM_DELLINK)
+		return op->result == -ENODEV;
+	/* The kernel has made it by itself, after detection was switched off; or it is there. */
+	return type == RTM_NEWADDR && op->result == -EEXIST;
 }
 
 /* Who meets a stranger's route, or has a link vanish under his hands, has not failed. */
 static bool is_failure(const struct change *c)
 {
+	/* Another device has its VNI and port. */
+	if (c->kind == CHANGE_TUNNEL && c->result == -EEXIST)
+		return true;
 	return c->result < 0 && c->result != -EEXIST && c->result != -ENODEV;
 }
 
@@ -110,9 +118,10 @@ static void flush(struct batch *b)
 	for (size_t i = 0; i < b->n; i++) {
 		struct change *c = b->of[i];
 
-		if (b->ops[i].result == 0 && nlmsg_hdr(b->ops[i].msg)->nlmsg_type == RTM_DELADDR)
+		if (b->ops[i].result == 0 && c->kind == CHANGE_LINK &&
+		    nlmsg_hdr(b->ops[i].msg)->nlmsg_type == RTM_DELADDR)
 			c->removed6 = true;
-		if (!is_fine(c, &b->ops[i]) && !c->result) {
+		if (!is_fine(&b->ops[i]) && !c->result) {
 			c->result = b->ops[i].result;
 			if (is_failure(c) && b->ops[i].extack[0] && !b->applied->why.text[0])
 				err_set(&b->applied->why, 0, "%s", b->ops[i].extack);
@@ -155,6 +164,13 @@ static void send_link(struct batch *b, struct change *c)
 	}
 }
 
+/* Where all that differs is the offload, no message is needed. */
+static void send_tunnel(struct batch *b, struct change *c)
+{
+	if (c->set & ~TUNNEL_OFFLOAD)
+		queue(b, c, request_tunnel(c->tunnel, c->want, c->set));
+}
+
 static void send_change(struct batch *b, struct change *c)
 {
 	switch (c->kind) {
@@ -162,6 +178,16 @@ static void send_change(struct batch *b, struct change *c)
 		break;
 	case CHANGE_LINK:
 		send_link(b, c);
+		break;
+	case CHANGE_TUNNEL:
+		send_tunnel(b, c);
+		break;
+	case CHANGE_TUNNEL_GONE:
+		queue(b, c, request_link_delete(c->index));
+		break;
+	case CHANGE_ADDRESS:
+	case CHANGE_ADDRESS_GONE:
+		queue(b, c, request_address(&c->address, c->kind == CHANGE_ADDRESS));
 		break;
 	case CHANGE_NEIGHBOUR:
 		queue(b, c, request_neighbour_set(&c->neighbour));
@@ -206,7 +232,7 @@ static int by_key(const void *a, const void *b)
 				  &(*(struct change *const *)b)->route);
 }
 
-/* Routes that met another; sorted by key, because the changes are. */
+/* Routes that met another; sorted by key. */
 struct blocked {
 	struct change **v;
 	struct kroute *by; /* .table 0: not found yet */
@@ -304,6 +330,7 @@ static int settle_all_blocked(struct kern *k, struct kernel_view *view, struct c
 			v[b.n++] = &changes->v[i];
 	if (b.n == 0)
 		return 0;
+	qsort(v, b.n, sizeof(*v), by_key);
 	by = calloc(b.n, sizeof(*by));
 	if (!by)
 		return -ENOMEM;
@@ -352,6 +379,25 @@ static void note_link(struct kernel_view *view, const struct change *c, uint64_t
 	note_repair(c, &l->h, now);
 }
 
+/* A new device is in the view when the kernel tells of it, which is before anything is decided. */
+static void note_tunnel(struct kernel_view *view, const struct change *c, uint64_t now)
+{
+	struct held_link *l = c->want->index ? kernel_view_link(view, c->want->index) : NULL;
+	const struct ktunnel *is = &c->want->is;
+
+	note_repair(c, &view->tunnels[c->tunnel].h, now);
+	/* Its addresses are no further repairs. */
+	if (!l) {
+		view->tunnels[c->tunnel].h.confirmed = false;
+		return;
+	}
+	l->link.tunnel = is->vxlan;
+	l->link.mac = is->mac;
+	l->link.mtu = is->mtu ?: l->link.mtu;
+	if (c->set & TUNNEL_OFFLOAD)
+		l->offload = is->offload;
+}
+
 static void note(struct kernel_view *view, struct change *c, uint64_t now)
 {
 	struct held_neighbour *n = NULL;
@@ -364,6 +410,19 @@ static void note(struct kernel_view *view, struct change *c, uint64_t now)
 		break;
 	case CHANGE_LINK:
 		note_link(view, c, now);
+		break;
+	case CHANGE_TUNNEL:
+		note_tunnel(view, c, now);
+		break;
+	case CHANGE_TUNNEL_GONE:
+		kernel_view_drop_link(view, c->index);
+		break;
+	case CHANGE_ADDRESS:
+		kernel_view_put_address(view, &c->address);
+		note_repair(c, &view->tunnels[c->tunnel].h, now);
+		break;
+	case CHANGE_ADDRESS_GONE:
+		kernel_view_drop_address(view, &c->address);
 		break;
 	case CHANGE_NEIGHBOUR:
 		if (kernel_view_put_neighbour(view, &c->neighbour, &n) == 0)
@@ -393,6 +452,8 @@ static void count(const struct kernel_view *view, const struct changes *changes,
 	for (size_t i = 0; i < changes->n; i++) {
 		const struct change *c = &changes->v[i];
 
+		ret->again |= c->done && ((c->kind == CHANGE_TUNNEL && !c->want->index) ||
+					  c->kind == CHANGE_TUNNEL_GONE);
 		if (is_failure(c) && ret->failed++ == 0)
 			err_set(&ret->why, 0, "%s: %s%s%s", change_print(c, view, text),
 				strerrordesc_np(-c->result) ?: "refused",

@@ -38,8 +38,6 @@ struct kernel_block {
  * This node's end of the overlay, at most one for each family of the underlay: local's family says
  * which, and so the device's name.
  */
-#define TUNNEL_DEVICE  "roost.vxlan"
-#define TUNNEL_DEVICE6 "roost.vxlan6"
 struct kernel_tunnel {
 	struct address local; /* of this node: what it sends from */
 	struct mac mac;       /* the same on both */
@@ -150,12 +148,14 @@ enum kernel_thing {
 	KERNEL_LINK, /* its settings */
 	KERNEL_NEIGHBOUR,
 	KERNEL_ROUTE,
+	KERNEL_TUNNEL, /* the overlay's device, its addresses */
+	KERNEL_FDB,
 	KERNEL_THINGS
 };
 const char *kernel_thing_name(enum kernel_thing thing); /* "host", "link", ... */
 
 struct kernel_stats {
-	uint64_t links, routes, neighbours; /* ours, as the kernel holds them */
+	uint64_t links, routes, neighbours, fdb; /* ours, as the kernel holds them */
 	uint64_t repaired[KERNEL_THINGS];
 	uint64_t repairs;   /* what somebody else had changed or removed */
 	uint64_t conflicts; /* strangers' routes in the way at the moment */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/kernel_message.h"
+#include "agent/kernel_message_parts.h"
 
 #include <errno.h>
 #include <linux/if_addr.h>
-#include <linux/if_link.h>
 #include <linux/neighbour.h>
 #include <linux/netconf.h>
 #include <linux/rtnetlink.h>
@@ -11,19 +10,7 @@
 
 /* --- attributes ----------------------------------------------------------------------------- */
 
-struct attribute {
-	unsigned type;
-	const uint8_t *data;
-	size_t length;
-};
-
-/* What is left of a list of attributes. */
-struct attributes {
-	const uint8_t *at;
-	size_t left;
-};
-
-static bool next_attribute(struct attributes *list, struct attribute *ret)
+bool next_attribute(struct attributes *list, struct attribute *ret)
 {
 	struct nlattr a;
 	size_t step;
@@ -43,13 +30,12 @@ static bool next_attribute(struct attributes *list, struct attribute *ret)
 	return true;
 }
 
-static struct attributes nested(const struct attribute *a)
+struct attributes nested(const struct attribute *a)
 {
 	return (struct attributes){ a->data, a->length };
 }
 
-/* Copies the family's header and gives what follows it. */
-static int open_message(const struct nlmsghdr *hdr, void *body, size_t size, struct attributes *ret)
+int open_message(const struct nlmsghdr *hdr, void *body, size_t size, struct attributes *ret)
 {
 	const uint8_t *p = (const uint8_t *)hdr;
 	size_t start = NLMSG_HDRLEN + NLMSG_ALIGN(size);
@@ -63,7 +49,7 @@ static int open_message(const struct nlmsghdr *hdr, void *body, size_t size, str
 	return 0;
 }
 
-static uint32_t read_u32(const struct attribute *a, uint32_t otherwise)
+uint32_t read_u32(const struct attribute *a, uint32_t otherwise)
 {
 	uint32_t v = otherwise;
 
@@ -81,7 +67,7 @@ static uint64_t read_u64(const struct attribute *a)
 	return v;
 }
 
-static bool read_address(const struct attribute *a, sa_family_t family, struct address *ret)
+bool read_address(const struct attribute *a, sa_family_t family, struct address *ret)
 {
 	size_t size = family == AF_INET ? 4 : 16;
 
@@ -95,89 +81,6 @@ static bool read_address(const struct attribute *a, sa_family_t family, struct a
 static bool is_ip(sa_family_t family)
 {
 	return family == AF_INET || family == AF_INET6;
-}
-
-/* --- links ---------------------------------------------------------------------------------- */
-
-/* The kernel's array may be shorter or longer than our headers say. */
-static void read_conf_array(const struct attribute *a, sa_family_t family, struct klink *ret)
-{
-	for (size_t c = 0; c < N_DEVCONF; c++) {
-		size_t offset = devconf_info[c].place * sizeof(int32_t);
-
-		if (devconf_info[c].family != family || offset + sizeof(int32_t) > a->length)
-			continue;
-		memcpy(&ret->conf[c], a->data + offset, sizeof(int32_t));
-		ret->known |= CONF_BIT(c);
-	}
-}
-
-static void read_af_spec(const struct attribute *spec, struct klink *ret)
-{
-	struct attributes families = nested(spec);
-	struct attribute family, a;
-
-	while (next_attribute(&families, &family)) {
-		struct attributes parts = nested(&family);
-
-		while (next_attribute(&parts, &a))
-			if (family.type == AF_INET && a.type == IFLA_INET_CONF)
-				read_conf_array(&a, AF_INET, ret);
-			else if (family.type == AF_INET6 && a.type == IFLA_INET6_CONF)
-				read_conf_array(&a, AF_INET6, ret);
-	}
-}
-
-static bool is_veth(const struct attribute *info)
-{
-	struct attributes parts = nested(info);
-	struct attribute a;
-
-	while (next_attribute(&parts, &a))
-		if (a.type == IFLA_INFO_KIND)
-			return a.length >= 4 && memcmp(a.data, "veth", 4) == 0 &&
-			       (a.length == 4 || a.data[4] == '\0');
-	return false;
-}
-
-static void read_name(const struct attribute *a, char name[IF_NAME_TEXT])
-{
-	size_t n = strnlen((const char *)a->data, a->length);
-
-	n = n < IF_NAME_TEXT ? n : IF_NAME_TEXT - 1;
-	memcpy(name, a->data, n);
-	name[n] = '\0';
-}
-
-int message_link(const struct nlmsghdr *hdr, struct klink *ret)
-{
-	struct klink l = { 0 };
-	struct attributes list;
-	struct attribute a;
-	struct ifinfomsg body;
-
-	/* A bridge tells of its ports by the same type; that is not about the link itself. */
-	if (open_message(hdr, &body, sizeof(body), &list) < 0 || body.ifi_family != AF_UNSPEC ||
-	    body.ifi_index <= 0)
-		return -EBADMSG;
-	l.index = (uint32_t)body.ifi_index;
-	l.flags = body.ifi_flags;
-	while (next_attribute(&list, &a)) {
-		if (a.type == IFLA_IFNAME)
-			read_name(&a, l.name);
-		else if (a.type == IFLA_MTU)
-			l.mtu = read_u32(&a, 0);
-		else if (a.type == IFLA_GROUP)
-			l.group = read_u32(&a, 0);
-		else if (a.type == IFLA_LINKINFO)
-			l.veth = is_veth(&a);
-		else if (a.type == IFLA_AF_SPEC)
-			read_af_spec(&a, &l);
-	}
-	if (!l.name[0])
-		return -EBADMSG;
-	*ret = l;
-	return 0;
 }
 
 /* --- routes --------------------------------------------------------------------------------- */
@@ -321,6 +224,38 @@ int message_route(const struct nlmsghdr *hdr, struct kroute *ret)
 
 /* --- neighbours and addresses --------------------------------------------------------------- */
 
+/* The kernel tells an entry's own port, VNI, link or group of next hops where it has any. */
+static int message_fdb(const struct ndmsg *body, struct attributes list,
+		       struct message_neighbour *ret)
+{
+	struct message_neighbour m = {
+		.neighbour = { .link = (uint32_t)body->ndm_ifindex, .fdb = true },
+		.permanent = (body->ndm_state & NUD_PERMANENT) && (body->ndm_flags & NTF_SELF)
+	};
+	struct attribute a;
+	bool found = false;
+
+	while (next_attribute(&list, &a)) {
+		if (a.type == NDA_LLADDR) {
+			if (a.length != sizeof(m.neighbour.mac.bytes))
+				return -EBADMSG;
+			memcpy(m.neighbour.mac.bytes, a.data, a.length);
+			found = true;
+		} else if (a.type == NDA_DST) {
+			if (!read_address(&a, a.length == 4 ? AF_INET : AF_INET6,
+					  &m.neighbour.address))
+				return -EBADMSG;
+		} else if (a.type == NDA_PORT || a.type == NDA_VNI || a.type == NDA_IFINDEX ||
+			   a.type == NDA_SRC_VNI || a.type == NDA_NH_ID) {
+			m.neighbour.other = true;
+		}
+	}
+	if (!found)
+		return -EBADMSG;
+	*ret = m;
+	return 0;
+}
+
 int message_neighbour(const struct nlmsghdr *hdr, struct message_neighbour *ret)
 {
 	struct message_neighbour m = { 0 };
@@ -329,8 +264,11 @@ int message_neighbour(const struct nlmsghdr *hdr, struct message_neighbour *ret)
 	struct ndmsg body;
 	bool found = false;
 
-	if (open_message(hdr, &body, sizeof(body), &list) < 0 || !is_ip(body.ndm_family) ||
-	    body.ndm_ifindex <= 0)
+	if (open_message(hdr, &body, sizeof(body), &list) < 0 || body.ndm_ifindex <= 0)
+		return -EBADMSG;
+	if (body.ndm_family == AF_BRIDGE)
+		return message_fdb(&body, list, ret);
+	if (!is_ip(body.ndm_family))
 		return -EBADMSG;
 	m.neighbour.link = (uint32_t)body.ndm_ifindex;
 	m.permanent = (body.ndm_state & NUD_PERMANENT) && !(body.ndm_flags & NTF_PROXY);

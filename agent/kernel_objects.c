@@ -177,8 +177,74 @@ int kroute_compare(const struct kroute *a, const struct kroute *b)
 
 int kneighbour_compare_key(const struct kneighbour *a, const struct kneighbour *b)
 {
-	return compare_u32(a->link, b->link) ?: address_compare(&a->address, &b->address);
+	int c = compare_u32(a->link, b->link);
+
+	c = c ?: compare_u32(a->fdb, b->fdb);
+	if (c)
+		return c;
+	return a->fdb ? memcmp(&a->mac, &b->mac, sizeof(a->mac))
+		      : address_compare(&a->address, &b->address);
 }
+
+bool kneighbour_same(const struct kneighbour *a, const struct kneighbour *b)
+{
+	return kneighbour_compare_key(a, b) == 0 && memcmp(&a->mac, &b->mac, sizeof(a->mac)) == 0 &&
+	       address_compare(&a->address, &b->address) == 0 && a->other == b->other;
+}
+
+const char *kneighbour_print(const struct kneighbour *n, const char *dev,
+			     char text[KNEIGHBOUR_TEXT])
+{
+	const uint8_t *m = n->mac.bytes;
+	char address[ADDRESS_TEXT] = "nowhere";
+
+	if (n->address.family != AF_UNSPEC)
+		address_print(&n->address, address);
+	if (n->fdb)
+		snprintf(text, KNEIGHBOUR_TEXT,
+			 "FDB entry %02x:%02x:%02x:%02x:%02x:%02x dst %s dev %s", m[0], m[1], m[2],
+			 m[3], m[4], m[5], address, dev ?: "(gone)");
+	else
+		snprintf(text, KNEIGHBOUR_TEXT, "neighbour %s dev %s", address, dev ?: "(gone)");
+	return text;
+}
+
+/* --- the overlay's devices ------------------------------------------------------------------- */
+
+static const char *const tunnel_names[] = { TUNNEL_DEVICE, TUNNEL_DEVICE6 };
+
+int tunnel_of_name(const char *name)
+{
+	for (int i = 0; i < (int)ARRAY_SIZE(tunnel_names); i++)
+		if (strcmp(name, tunnel_names[i]) == 0)
+			return i;
+	return -1;
+}
+
+bool kvxlan_same(const struct kvxlan *a, const struct kvxlan *b)
+{
+	return a->vni == b->vni && a->port == b->port && a->ttl == b->ttl &&
+	       a->learning == b->learning && a->other == b->other &&
+	       address_compare(&a->local, &b->local) == 0;
+}
+
+bool ktunnel_same(const struct ktunnel *a, const struct ktunnel *b)
+{
+	if (!kvxlan_same(&a->vxlan, &b->vxlan) || memcmp(&a->mac, &b->mac, sizeof(a->mac)) != 0 ||
+	    a->mtu != b->mtu || a->offload != b->offload || a->n_addresses != b->n_addresses)
+		return false;
+	for (size_t i = 0; i < a->n_addresses; i++)
+		if (address_compare(&a->addresses[i], &b->addresses[i]) != 0)
+			return false;
+	return true;
+}
+
+const char *tunnel_name(int tunnel)
+{
+	return tunnel_names[tunnel];
+}
+
+/* --- words ----------------------------------------------------------------------------------- */
 
 static const char *type_name(uint8_t type)
 {

@@ -49,12 +49,26 @@ extern const struct devconf_info devconf_info[N_DEVCONF];
 /* The host end's link-local address, which the pod's IPv6 default route leads to. */
 enum gateway6 { GATEWAY6_NONE, GATEWAY6_TENTATIVE, GATEWAY6_READY };
 
+/* What a vxlan device is made of; VNI and port are for its life. */
+struct kvxlan {
+	uint32_t vni;
+	uint16_t port;
+	uint8_t ttl; /* 0: the host's own */
+	bool learning;
+	bool other;           /* it has something that ours never have */
+	struct address local; /* AF_UNSPEC: whatever the route says */
+};
+
+bool kvxlan_same(const struct kvxlan *a, const struct kvxlan *b);
+
 struct klink {
 	uint32_t index;
 	char name[IF_NAME_TEXT];
 	uint32_t mtu, group, flags;
-	bool veth;
-	uint16_t known; /* which of conf the kernel has told */
+	struct mac mac;
+	bool veth, vxlan;
+	struct kvxlan tunnel; /* of a vxlan device */
+	uint16_t known;       /* which of conf the kernel has told */
 	int32_t conf[N_DEVCONF];
 };
 
@@ -105,10 +119,41 @@ int kroute_compare(const struct kroute *a, const struct kroute *b);
 #define KROUTE_TEXT 256
 const char *kroute_print(const struct kroute *r, const char *dev, char text[KROUTE_TEXT]);
 
+/*
+ * Who is behind a link: the MAC of an address, told apart by the address. Or, in the table of a
+ * vxlan device (fdb), where the frames for a MAC go, told apart by the MAC.
+ */
 struct kneighbour {
 	uint32_t link;
 	struct address address;
 	struct mac mac;
-	bool ours; /* made with our protocol number */
+	bool fdb;
+	bool ours;  /* made with our protocol number; the fdb knows no such thing */
+	bool other; /* fdb: has a port, VNI or link of its own, as ours never have */
 };
 int kneighbour_compare_key(const struct kneighbour *a, const struct kneighbour *b);
+/* Whether they say the same, whoever made them. */
+bool kneighbour_same(const struct kneighbour *a, const struct kneighbour *b);
+/* "neighbour 10.1.0.5 dev roost0123456789", "FDB entry 02:..:01 dst 192.0.2.8 dev roost.vxlan" */
+#define KNEIGHBOUR_TEXT 128
+const char *kneighbour_print(const struct kneighbour *n, const char *dev,
+			     char text[KNEIGHBOUR_TEXT]);
+
+/*
+ * The overlay's devices, by the family of the underlay. A vxlan device of such a name is ours, with
+ * all that is on it.
+ */
+#define TUNNEL_DEVICE  "roost.vxlan"
+#define TUNNEL_DEVICE6 "roost.vxlan6"
+struct ktunnel {
+	struct kvxlan vxlan;
+	struct mac mac;
+	uint32_t mtu; /* 0: the kernel's choice */
+	bool offload; /* of checksums */
+	struct address addresses[2];
+	size_t n_addresses;
+};
+bool ktunnel_same(const struct ktunnel *a, const struct ktunnel *b);
+/* Which of the overlay's devices has this name: 0, 1 for the IPv6 underlay, or -1. */
+int tunnel_of_name(const char *name);
+const char *tunnel_name(int tunnel);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "agent/apply_tunnel.h"
 #include "agent/kernel_parts.h"
 #include "agent/kernel_request.h"
 #include "lib/log.h"
@@ -32,7 +33,8 @@
 /*
  * Lets by what may concern us, so that the agent sleeps while a routing daemon feeds a million
  * routes to the kernel and every neighbour on the LAN is probed each minute. New routes of
- * daemons that do not replace another, and neighbours without our protocol number, are left out.
+ * daemons that do not replace another, neighbours without our protocol number, and what bridges
+ * learn are left out.
  * Numbers in netlink headers are in host order, BPF's loads in network order.
  */
 static int attach_filter(int fd)
@@ -53,7 +55,12 @@ static int attach_filter(int fd)
 		IF_EQUAL(RTPROT_OSPF, 1, 0),
 		PASS,
 		DROP,
-		/* A neighbour: A has where its attributes start, X which one is looked for. */
+		/* A neighbour: of a device's own table, which bridges do not tell as such? */
+		LOAD_BYTE(FIELD(struct ndmsg, ndm_family)),
+		IF_EQUAL(AF_BRIDGE, 0, 2),
+		LOAD_BYTE(FIELD(struct ndmsg, ndm_flags)),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NTF_SELF, 7, 8),
+		/* A has where its attributes start, X which one is looked for. */
 		BPF_STMT(BPF_LD | BPF_IMM, NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(struct ndmsg))),
 		BPF_STMT(BPF_LDX | BPF_IMM, NDA_PROTOCOL),
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_NLATTR)),
@@ -99,6 +106,18 @@ static void enable_delivery(struct kernel *k)
 		sd_event_source_set_enabled(k->deliver, SD_EVENT_ONESHOT);
 }
 
+/* No message tells of it, but one tells that something of the link was changed. */
+static void read_offloads(struct kernel *k)
+{
+	for (int i = 0; i < 2; i++) {
+		struct held_link *l = kernel_view_link_named(&k->view, tunnel_name(i));
+		bool on;
+
+		if (l && l->tunnel && l->offload_stale && offload_read(l->link.name, &on) == 0)
+			kernel_view_offload(&k->view, l, on);
+	}
+}
+
 void kernel_drain(struct kernel *k)
 {
 	static struct log_limit limit = { .interval_ms = 60000 };
@@ -116,6 +135,7 @@ void kernel_drain(struct kernel *k)
 		k->reread = k->view.news = true;
 	}
 	kernel_view_settle(&k->view);
+	read_offloads(k);
 	enable_delivery(k);
 	/* The pass under way sees to it itself. */
 	if (k->view.news && k->pass && !k->working)
@@ -242,6 +262,22 @@ static int dump_routes6(struct kernel *k, enum view_part part, uint8_t protocol,
 	return r == -EAFNOSUPPORT || r == -EOPNOTSUPP ? 0 : r;
 }
 
+static int dump_fdb(struct kernel *k, struct err *err)
+{
+	static const enum view_part parts[] = { VIEW_FDB, VIEW_FDB6 };
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < (int)ARRAY_SIZE(parts); i++) {
+		const struct held_link *l = kernel_view_link_named(&k->view, tunnel_name(i));
+
+		if (l && l->tunnel)
+			r = dump(k, parts[i], ask_fdb(l->link.index), err);
+		/* It went meanwhile, and its event tells. */
+		r = r == -ENODEV ? 0 : r;
+	}
+	return r;
+}
+
 static int take_gateway(const struct nlmsghdr *hdr, void *arg)
 {
 	return kernel_view_take_gateway(arg, hdr);
@@ -290,6 +326,7 @@ int kernel_reread(struct kernel *k, struct err *err)
 	r = r ?: dump_routes6(k, VIEW_ROUTES6, route_protocol, err);
 	r = r ?: dump_routes6(k, VIEW_STATICS6, static_route_protocol, err);
 	r = r ?: dump(k, VIEW_NEIGHBOURS, ask_neighbours(0), err);
+	r = r ?: dump_fdb(k, err);
 	if (r == 0) {
 		AUTO(nlmsg_free) struct nl_msg *m = ask_neighbour_tables();
 

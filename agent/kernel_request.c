@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/kernel_request.h"
+#include "agent/kernel_request_parts.h"
 
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
@@ -28,13 +28,12 @@ static struct nl_msg *request_of_size(size_t size, int type, unsigned flags, con
 	return m;
 }
 
-static struct nl_msg *request(int type, unsigned flags, const void *body, size_t length)
+struct nl_msg *request(int type, unsigned flags, const void *body, size_t length)
 {
 	return request_of_size(REQUEST_SIZE, type, flags, body, length);
 }
 
-/* The message, or NULL if something did not fit: never half of one. */
-static struct nl_msg *whole(struct nl_msg *m, int err)
+struct nl_msg *whole(struct nl_msg *m, int err)
 {
 	if (err == 0)
 		return m;
@@ -42,7 +41,7 @@ static struct nl_msg *whole(struct nl_msg *m, int err)
 	return NULL;
 }
 
-static int put_address(struct nl_msg *m, int type, const struct address *a)
+int put_address(struct nl_msg *m, int type, const struct address *a)
 {
 	return nla_put(m, type, (int)address_bits(a) / 8, a->bytes);
 }
@@ -130,19 +129,24 @@ struct nl_msg *request_route_delete(const struct kroute *r)
 
 static struct nl_msg *neighbour(int type, unsigned flags, const struct kneighbour *n)
 {
-	const struct ndmsg body = { .ndm_family = (uint8_t)n->address.family,
+	const struct ndmsg body = { .ndm_family = (uint8_t)(n->fdb ? AF_BRIDGE
+								  : n->address.family),
 				    .ndm_ifindex = (int)n->link,
-				    .ndm_state = type == RTM_NEWNEIGH ? NUD_PERMANENT : 0 };
+				    .ndm_state = type == RTM_NEWNEIGH ? NUD_PERMANENT : 0,
+				    .ndm_flags = n->fdb ? NTF_SELF : 0 };
 	struct nl_msg *m = request(type, flags, &body, sizeof(body));
-	int err;
+	bool set = type == RTM_NEWNEIGH;
+	int err = 0;
 
 	if (!m)
 		return NULL;
-	err = put_address(m, NDA_DST, &n->address);
-	if (type == RTM_NEWNEIGH) {
+	/* What it is told apart by goes into both; without the rest all of it is removed. */
+	if (set || !n->fdb)
+		err = put_address(m, NDA_DST, &n->address);
+	if (set || n->fdb)
 		err = err ?: nla_put(m, NDA_LLADDR, sizeof(n->mac.bytes), n->mac.bytes);
+	if (set && !n->fdb)
 		err = err ?: nla_put_u8(m, NDA_PROTOCOL, route_protocol);
-	}
 	return whole(m, err);
 }
 

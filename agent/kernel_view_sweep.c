@@ -9,6 +9,7 @@
 struct gathered {
 	struct kernel_view *view;
 	enum view_part part;
+	uint32_t link; /* 0: any */
 	void **v;
 	size_t n, room;
 };
@@ -40,11 +41,17 @@ static void unseen_route(struct held_route *r, void *arg)
 		gather(g, r);
 }
 
+static bool is_fdb(enum view_part part)
+{
+	return part == VIEW_FDB || part == VIEW_FDB6;
+}
+
 static void unseen_neighbour(struct held_neighbour *n, void *arg)
 {
 	struct gathered *g = arg;
 
-	if (n->h.held && n->h.seen != g->view->generation)
+	if (n->h.held && n->h.seen != g->view->generation && n->neighbour.fdb == is_fdb(g->part) &&
+	    (!g->link || n->neighbour.link == g->link))
 		gather(g, n);
 }
 
@@ -73,6 +80,13 @@ static void forget_gateway6(struct held_link *l, void *arg)
 	l->own_removals = 0;
 }
 
+static uint32_t tunnel_link(const struct kernel_view *v, int tunnel)
+{
+	const struct held_link *l = kernel_view_link_named(v, tunnel_name(tunnel));
+
+	return l ? l->link.index : 0;
+}
+
 void kernel_view_begin(struct kernel_view *v, enum view_part part)
 {
 	v->generation++;
@@ -88,7 +102,8 @@ void kernel_view_end(struct kernel_view *v, enum view_part part)
 		kernel_view_each_link(v, unseen_link, &g);
 		for (size_t i = 0; i < g.n; i++)
 			kernel_view_drop_link(v, ((struct held_link *)g.v[i])->link.index);
-	} else if (part == VIEW_NEIGHBOURS) {
+	} else if (part == VIEW_NEIGHBOURS || is_fdb(part)) {
+		g.link = is_fdb(part) ? tunnel_link(v, part == VIEW_FDB6) : 0;
 		kernel_view_each_neighbour(v, unseen_neighbour, &g);
 		for (size_t i = 0; i < g.n; i++)
 			kernel_view_lose_neighbour(v, g.v[i]);

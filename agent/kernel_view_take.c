@@ -154,7 +154,7 @@ static int take_neighbour(struct kernel_view *v, const struct nlmsghdr *hdr)
 	if (message_neighbour(hdr, &m) < 0)
 		return -EBADMSG;
 	l = kernel_view_link(v, m.neighbour.link);
-	if (!l || !l->pod)
+	if (!l || (m.neighbour.fdb ? !l->tunnel : !l->pod && !l->tunnel))
 		return 0;
 	n = kernel_view_neighbour(v, &m.neighbour);
 	was = n && n->h.held;
@@ -165,7 +165,7 @@ static int take_neighbour(struct kernel_view *v, const struct nlmsghdr *hdr)
 		}
 		return 0;
 	}
-	same = was && memcmp(&n->neighbour.mac, &m.neighbour.mac, sizeof(m.neighbour.mac)) == 0;
+	same = was && kneighbour_same(&n->neighbour, &m.neighbour);
 	v->news |= !same && !own;
 	return kernel_view_put_neighbour(v, &m.neighbour, NULL);
 }
@@ -176,6 +176,18 @@ static int take_neighbour(struct kernel_view *v, const struct nlmsghdr *hdr)
 static bool is_pod_link(const struct klink *l)
 {
 	return l->veth && pod_link_is_ours(l->name);
+}
+
+static bool is_tunnel(const struct klink *l)
+{
+	return l->vxlan && tunnel_of_name(l->name) >= 0;
+}
+
+void kernel_view_offload(struct kernel_view *v, struct held_link *l, bool on)
+{
+	v->news |= l->h.confirmed && l->offload != on;
+	l->offload = on;
+	l->offload_stale = false;
 }
 
 /* What a message leaves out stays as it was known. */
@@ -195,13 +207,20 @@ static bool link_differs(const struct klink *a, const struct klink *b)
 	return ((a->flags ^ b->flags) & IFF_UP) || a->group != b->group;
 }
 
+static bool tunnel_differs(const struct klink *a, const struct klink *b)
+{
+	return a->mtu != b->mtu || memcmp(&a->mac, &b->mac, sizeof(a->mac)) != 0 ||
+	       a->vxlan != b->vxlan || !kvxlan_same(&a->tunnel, &b->tunnel);
+}
+
 static int update_link(struct kernel_view *v, struct held_link *l, const struct klink *now)
 {
 	bool renamed = strcmp(l->link.name, now->name) != 0;
 	const struct klink old = l->link;
 	int err = 0;
 
-	v->news |= l->h.confirmed && (renamed || link_differs(&old, now));
+	v->news |= l->h.confirmed && (renamed || link_differs(&old, now) ||
+				      (l->tunnel && tunnel_differs(&old, now)));
 	if ((old.flags & IFF_UP) && !(now->flags & IFF_UP))
 		l->dropped = v->links_lost = true;
 	/* What leads over it can be set again. */
@@ -239,6 +258,8 @@ static int take_link(struct kernel_view *v, const struct nlmsghdr *hdr)
 	v->n_pod_links -= l->pod;
 	l->pod = is_pod_link(&l->link);
 	v->n_pod_links += l->pod;
+	l->tunnel = is_tunnel(&l->link);
+	l->offload_stale |= l->tunnel;
 	l->h.seen = v->generation;
 	return 0;
 }
@@ -274,18 +295,6 @@ static void take_pod_address(struct kernel_view *v, struct held_link *l,
 	l->gateway6 = now;
 }
 
-static struct node_address *find_address(struct kernel_view *v, const struct message_address *m)
-{
-	for (size_t i = 0; i < v->n_addresses; i++) {
-		struct node_address *a = &v->addresses[i];
-
-		if (a->link == m->link && address_compare(&a->local, &m->local) == 0 &&
-		    prefix_compare(&a->subnet, &m->subnet) == 0)
-			return a;
-	}
-	return NULL;
-}
-
 static bool has_address(const struct kernel_view *v, uint32_t link, sa_family_t family)
 {
 	for (size_t i = 0; i < v->n_addresses; i++)
@@ -297,7 +306,7 @@ static bool has_address(const struct kernel_view *v, uint32_t link, sa_family_t 
 static int take_address(struct kernel_view *v, const struct nlmsghdr *hdr)
 {
 	bool gone = hdr->nlmsg_type == RTM_DELADDR;
-	struct node_address *a, *grown;
+	struct node_address address;
 	struct message_address m;
 	struct held_link *l;
 
@@ -308,24 +317,13 @@ static int take_address(struct kernel_view *v, const struct nlmsghdr *hdr)
 		take_pod_address(v, l, &m, gone);
 		return 0;
 	}
-	a = find_address(v, &m);
-	v->news |= !a == !gone;
-	if (gone) {
-		if (a)
-			*a = v->addresses[--v->n_addresses];
-		if (l && m.local.family == AF_INET && !has_address(v, m.link, AF_INET))
-			l->dropped = v->links_lost = true;
-		return 0;
-	}
-	if (!a) {
-		grown = reallocarray(v->addresses, v->n_addresses + 1, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		v->addresses = grown;
-		a = &grown[v->n_addresses++];
-		*a = (struct node_address){ .link = m.link, .local = m.local, .subnet = m.subnet };
-	}
-	a->seen = v->generation;
+	address = (struct node_address){ .link = m.link, .local = m.local, .subnet = m.subnet };
+	v->news |= !kernel_view_address(v, &address) == !gone;
+	if (!gone)
+		return kernel_view_put_address(v, &address);
+	kernel_view_drop_address(v, &address);
+	if (l && m.local.family == AF_INET && !has_address(v, m.link, AF_INET))
+		l->dropped = v->links_lost = true;
 	return 0;
 }
 

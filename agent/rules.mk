@@ -30,13 +30,19 @@ SRCS += $(addprefix agent/, \
 	api.c \
 	kernel_objects.c \
 	kernel_message.c \
+	kernel_message_link.c \
 	kernel_view.c \
 	kernel_view_take.c \
+	kernel_view_address.c \
 	kernel_view_sweep.c \
 	desired_kernel.c \
+	desired_tunnel.c \
 	delta_kernel.c \
+	delta_tunnel.c \
 	kernel_request.c \
+	kernel_request_tunnel.c \
 	apply_kernel.c \
+	apply_tunnel.c \
 	kernel_read.c \
 	kernel_pass.c \
 	kernel_pod.c \
@@ -94,6 +100,7 @@ TESTS += $(addprefix agent/, \
 	kernel_pod_test \
 	kernel_hops_test \
 	kernel_test \
+	kernel_tunnel_test \
 	)
 
 FUZZERS += $(addprefix agent/, \
