@@ -70,6 +70,7 @@ static void describe(struct agent *a, struct shown *ret)
 	s->kernel = kernel_stats(plug_kernel(a->plug));
 	if (a->routing)
 		routing_status(a->routing, &s->bird);
+	overlay_status(a->overlay, plug_kernel(a->plug), &s->overlay);
 }
 
 int agent_report(char **ret, void *arg)
@@ -164,6 +165,7 @@ static void gather_metrics(struct agent *a, struct metrics *m)
 	metrics_kernel(m, &kernel, &reaped);
 	if (a->routing)
 		routing_metrics(a->routing, m);
+	overlay_metrics(a->overlay, plug_kernel(a->plug), m);
 	certificates_metrics(a->certificates, m);
 	metrics_health(m, a->health, &ready);
 	metrics_process(m);
@@ -190,6 +192,13 @@ struct ipam *api_ipam(void *arg)
 struct plug *api_plug(void *arg)
 {
 	return ((struct agent *)arg)->plug;
+}
+
+void api_overlay(struct serve_request *request, void *arg)
+{
+	const struct agent *a = arg;
+
+	overlay_show(a->overlay, plug_kernel(a->plug), request);
 }
 
 void api_bird_config(struct serve_request *request, void *arg)

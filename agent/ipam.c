@@ -185,6 +185,7 @@ static int work(void *arg)
 		m->known = true;
 		m->o.known(m->o.arg);
 	}
+	ipam_tunnel_work(m);
 	if (all_listed(m)) {
 		ipam_restore_extents(m);
 		ipam_claim_ahead(m);
@@ -224,20 +225,23 @@ static void on_heard_time(void *arg)
 	if (m->connected && all_listed(m) && ipam_records_save(m) < 0)
 		log_debug("ipam", "%s/records cannot be written", m->o.run_dir);
 	ipam_released_sweep(m);
-	/* Nobody watches the block keys themselves: one deleted or damaged by hand is found so. */
-	for (size_t i = 0; i < m->n_owned; i++)
-		m->owned[i]->verify = true;
-	pass_mark(m->pass);
+	/* Without an overlay nobody watches the block keys: one that is spoilt is found so. */
+	ipam_look_at_blocks(m);
 	timer_set(m->o.timers, &m->heard, m->o.minute, m->o.minute / 2);
 }
 
 /* --- from the store and the registration ---------------------------------------------------- */
 
-void ipam_registered(struct ipam *m)
+void ipam_look_at_blocks(struct ipam *m)
 {
 	for (size_t i = 0; i < m->n_owned; i++)
 		m->owned[i]->verify = true;
 	pass_mark(m->pass);
+}
+
+void ipam_registered(struct ipam *m)
+{
+	ipam_look_at_blocks(m);
 }
 
 void ipam_removed(struct ipam *m, bool removed)

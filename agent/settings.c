@@ -6,6 +6,7 @@
 
 #include "agent/identity.h"
 #include "lib/listen_address.h"
+#include "lib/route_protocol.h"
 
 #define BIRD_CONFIG  "/etc/bird/bird.conf"
 #define ETCD_DEFAULT "http://127.0.0.1:2379"
@@ -52,6 +53,13 @@ static const struct option_def defs[] = {
 	{ OPTION(settings, template_dir, "template-dir", PATH), .initial = ROOST_TEMPLATES,
 	  .argument = "DIR",
 	  .help = "the templates; those in /etc/roost/templates go before them" },
+	{ OPTION(settings, route_protocol, "route-protocol", NUMBER),
+	  .initial = ROUTE_PROTOCOL_TEXT, .argument = "NUMBER", .min = 1, .max = 255,
+	  .help = "the protocol number of routes for pods and blocks, by which they are known as "
+		  "ours" },
+	{ OPTION(settings, static_route_protocol, "static-route-protocol", NUMBER),
+	  .initial = STATIC_ROUTE_PROTOCOL_TEXT, .argument = "NUMBER", .min = 1, .max = 255,
+	  .help = "the protocol number of static routes" },
 	{ OPTION(settings, metrics, "metrics", TEXT), .argument = "[ADDRESS:]PORT",
 	  .check = listen_address_check,
 	  .help = "where Prometheus finds /metrics, /healthz and /readyz; a port alone is on "
@@ -128,6 +136,7 @@ int settings_load(int argc, char *const *argv, char *const *env, struct settings
 		return r;
 	r = options_check_etcd(&ret->etcd, err);
 	r = r ?: check_lease(ret, err);
+	r = r ?: route_protocols_check(ret->route_protocol, ret->static_route_protocol, err);
 	if (r < 0)
 		settings_done(ret);
 	return r;

@@ -33,6 +33,7 @@ struct settings {
 	enum log_level log_level;
 	unsigned log_format;              /* enum log_format */
 	const char *machine_id, *boot_id; /* "": the machine's own */
+	uint32_t route_protocol, static_route_protocol;
 	uint32_t minute;                  /* ms of one, for house-keeping */
 };
 

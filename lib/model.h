@@ -74,6 +74,7 @@ struct config_rip {
 struct config_vxlan {
 	uint32_t vni, port;
 	uint32_t mtu_overhead; /* 0: 50 over IPv4, 70 over IPv6 */
+	bool checksum_offload; /* false: for network cards that spoil what is in a tunnel */
 };
 
 struct cluster_config {

@@ -17,7 +17,8 @@ static void every_field_of_config_is_read_and_written(void **unused)
 	       "\"hello\":2,\"dead\":8,\"type\":\"ptp\",\"passwordFile\":\"/etc/o\"},"
 	       "\"rip\":{\"interfaces\":[\"eth1\"],\"updateTime\":5,\"timeoutTime\":20,"
 	       "\"passwordFile\":\"/etc/r\"},"
-	       "\"exportTable\":119,\"vxlan\":{\"vni\":1,\"port\":8472,\"mtuOverhead\":70},"
+	       "\"exportTable\":119,\"vxlan\":{\"vni\":1,\"port\":8472,\"mtuOverhead\":70,"
+	       "\"checksumOffload\":false},"
 	       "\"reclaimAfter\":900,\"logLevel\":\"debug\"}");
 	ECHOES(cluster_config, "config", "{}");
 	ECHOES(cluster_config, "config", "{\"bgp\":{\"holdTime\":0}}");
@@ -59,6 +60,7 @@ static void config_has_the_documented_defaults(void **unused)
 	assert_int_equal(c.vxlan.vni, 4096);
 	assert_int_equal(c.vxlan.port, 4789);
 	assert_int_equal(c.vxlan.mtu_overhead, 0);
+	assert_true(c.vxlan.checksum_offload);
 	assert_int_equal(c.reclaim_after, 3600);
 	assert_string_equal(c.log_level, "");
 }

@@ -1,5 +1,6 @@
 SRCS += $(addprefix lib/, \
 	err.c \
+	route_protocol.c \
 	clock.c \
 	backoff.c \
 	child.c \
@@ -113,6 +114,7 @@ SRCS += $(addprefix lib/, \
 
 PURE_TESTS += $(addprefix lib/, \
 	hash_test \
+	route_protocol_test \
 	pod_link_test \
 	vtep_test \
 	prefix_test \
