@@ -13,6 +13,7 @@
 #include "lib/clock.h"
 #include "lib/files.h"
 #include "lib/log.h"
+#include "lib/store_lease.h"
 #include "lib/store_open.h"
 
 #define SOCKET_NAME "agent.sock"
@@ -45,27 +46,27 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 		a->etcd_error[0] = '\0';
 		/* Reading lists took memory that is not needed again. */
 		malloc_trim(0);
-		health_clear(a->health, "etcd");
+		health_clear(a->health, a->server);
 		certificates_look(a->certificates);
-		log_info("etcd", "%s", text);
+		log_info(a->server, "%s", text);
 	} else if (notice == STORE_TROUBLE) {
 		a->connected = false;
 		snprintf(a->etcd_error, sizeof(a->etcd_error), "%s", text);
 		health_set(
-			a->health, "etcd", LOG_LEVEL_WARNING,
-			"etcd is out of reach: %s; pods go on, and new ones get addresses of this "
+			a->health, a->server, LOG_LEVEL_WARNING,
+			"%s is out of reach: %s; pods go on, and new ones get addresses of this "
 			"node's own blocks for as long as config's reclaimAfter less ten minutes: "
-			"see to etcd, or to the way there (--etcd %s)",
-			text, a->settings->etcd.endpoints);
+			"see to %s, or to the way there (--%s %s)",
+			store_server(a->store), text, store_server(a->store), a->server,
+			settings_servers(a->settings));
 		certificates_look(a->certificates);
 	} else {
-		log_error("etcd", "%s; everything is read anew", text);
+		log_error(a->server, "%s; everything is read anew", text);
 	}
 	if (a->registration)
 		register_notice(a->registration, notice, text);
 	ipam_notice(a->ipam, notice);
-	if (a->routing)
-		routing_notice(a->routing, notice);
+	route_records_notice(a->records, notice);
 	if (a->report && notice == STORE_WATCHING)
 		report_kick(a->report);
 	/* Now the pools are known, and the node's address can be chosen among the others. */
@@ -91,9 +92,9 @@ static void fence_moved(int64_t revision, void *arg)
 
 uint64_t agent_silence(const struct agent *a)
 {
-	struct store_etcd_stats stats;
+	struct store_stats stats;
 
-	store_etcd_stats(a->store, &stats);
+	store_stats(a->store, &stats);
 	return stats.heard ? clock_monotonic_us() - stats.heard : UINT64_MAX;
 }
 
@@ -161,6 +162,7 @@ static int start_registration(struct agent *a)
 	memcpy(node.agent.started, a->started, sizeof(a->started));
 	if (a->routing)
 		routing_set_self(a->routing, &a->identity);
+	overlay_set_self(a->overlay, &a->identity);
 	r = report_new(&report, &a->report);
 	return r ?: register_new(&registration, &a->registration);
 }
@@ -176,7 +178,8 @@ static int choose(struct agent *a, struct identity *ret, struct err *err)
 
 	if (a->settings->address[0])
 		r = identity_configured(a->settings->address, &candidates, err);
-	r = r ?: identity_gather(a->settings->etcd.endpoints, &candidates, err);
+	candidates.server = store_server(a->store);
+	r = r ?: identity_gather(settings_servers(a->settings), &candidates, err);
 	r = r ?: ipam_pool_prefixes(a->ipam, &pools, &n);
 	return r ?: identity_choose(&candidates, pools, n, ret, err);
 }
@@ -294,11 +297,44 @@ static void on_reload(void *arg)
 		routing_reload(a->routing);
 }
 
+static bool block_in_use(const char *network, const struct prefix *block, void *arg)
+{
+	const struct agent *a = arg;
+
+	return a->ipam && ipam_uses(a->ipam, network, block);
+}
+
+static int open_leases(struct agent *a, struct err *err)
+{
+	const struct settings *s = a->settings;
+	const struct prefix *own = a->identity.ipv4.address.family ? &a->identity.ipv4
+								   : &a->identity.ipv6;
+	struct store_lease_options o = {
+		.servers = s->lease.servers,
+		.network = s->lease.network,
+		.prefix = s->etcd.prefix,
+		.node = a->identity.name,
+		.address = own->address,
+		.tls = { .cacert = s->lease.cacert, .cert = s->lease.cert, .key = s->lease.key },
+		.minute_ms = s->minute,
+		.in_use = block_in_use,
+		.arg = a,
+	};
+
+	a->server = "lease-server";
+	return store_lease_new(a->event, &o, &a->store, err);
+}
+
+static int open_etcd(struct agent *a, struct err *warning, struct err *err)
+{
+	a->server = "etcd";
+	return store_open(a->event, &a->settings->etcd, a->identity.name, &a->store, warning, err);
+}
+
 static int open_store(struct agent *a, struct err *err)
 {
-	struct err warning;
-	int r = store_open(a->event, &a->settings->etcd, a->identity.name, &a->store, &warning,
-			   err);
+	struct err warning = { "" };
+	int r = a->settings->lease.servers[0] ? open_leases(a, err) : open_etcd(a, &warning, err);
 
 	if (r < 0)
 		return r;
@@ -372,6 +408,8 @@ static void routes_changed(bool blocks, void *arg)
 	struct agent *a = arg;
 
 	plug_routes_changed(a->plug, blocks);
+	if (blocks && a->overlay)
+		overlay_mark(a->overlay);
 	if (blocks && a->routing)
 		routing_blocks_changed(a->routing);
 }
@@ -380,8 +418,7 @@ static void take_record(const char *key, const char *value, size_t len, void *ar
 {
 	struct agent *a = arg;
 
-	if (a->routing)
-		routing_take_record(a->routing, key, value, len);
+	route_records_take(a->records, key, value, len);
 }
 
 static int own_blocks(struct prefixes *ret, void *arg)
@@ -405,11 +442,22 @@ static bool unplug(const struct attachment *attachment, void *arg)
 	return plug_unplug(a->plug, attachment);
 }
 
+/* What is surplus may go only when all is known that anything is made from. */
+static void open_when_known(struct agent *a)
+{
+	if (a->opened || !a->addresses_known || !overlay_in_sync(a->overlay))
+		return;
+	a->opened = true;
+	plug_open(a->plug);
+}
+
 static void addresses_known(void *arg)
 {
 	struct agent *a = arg;
 
-	plug_open(a->plug);
+	a->addresses_known = true;
+	overlay_mark(a->overlay);
+	open_when_known(a);
 	if (a->routing)
 		routing_inputs_known(a->routing);
 }
@@ -421,16 +469,102 @@ uint32_t agent_mtu(struct agent *a)
 	return plug_mtu(a->plug, ipv4->family ? ipv4 : &a->identity.ipv6.address);
 }
 
-static uint32_t uplink_mtu(void *arg)
+/* Without an uplink that is known the plugin's own choice stands. */
+static uint32_t pod_mtu(bool encapsulated, void *arg)
 {
-	return agent_mtu(arg);
+	struct agent *a = arg;
+	uint32_t least = encapsulated ? overlay_pod_mtu(a->overlay) : 0;
+
+	return least ?: agent_mtu(a);
+}
+
+/* --- the overlay ---------------------------------------------------------------------------- */
+
+static bool inputs_known(void *arg)
+{
+	const struct agent *a = arg;
+
+	return a->ipam && ipam_inputs_known(a->ipam);
+}
+
+static uint32_t uplink_mtu(const struct address *node, void *arg)
+{
+	const struct agent *a = arg;
+
+	return plug_mtu(a->plug, node);
+}
+
+static void want_address(const bool wanted[OVERLAY_FAMILIES], void *arg)
+{
+	struct agent *a = arg;
+
+	ipam_want_tunnel(a->ipam, wanted);
+}
+
+static struct ipam_tunnel tunnel_address(int family, void *arg)
+{
+	const struct agent *a = arg;
+
+	return ipam_tunnel(a->ipam, family);
+}
+
+static void tell_vtep(const struct node_vtep *vtep, void *arg)
+{
+	struct agent *a = arg;
+
+	if (a->registration && register_set_vtep(a->registration, vtep) < 0)
+		log_error("agent", "out of memory: the node's record does not tell its tunnel");
+}
+
+static void tunnel_changed(void *arg)
+{
+	struct agent *a = arg;
+
+	if (a->overlay)
+		overlay_mark(a->overlay);
+}
+
+static void overlay_changed(void *arg)
+{
+	struct agent *a = arg;
+
+	open_when_known(a);
+	plug_routes_changed(a->plug);
+	changed(a);
+}
+
+static int desire_overlay(struct kernel_desired *ret, void *arg)
+{
+	struct agent *a = arg;
+
+	return a->overlay ? overlay_desire(a->overlay, ret) : 0;
+}
+
+static int open_overlay(struct agent *a, struct err *err)
+{
+	const struct overlay_options o = {
+		.event = a->event,
+		.timers = a->timers,
+		.health = a->health,
+		.records = a->records,
+		.run_dir = a->settings->run_dir,
+		.known = inputs_known,
+		.uplink_mtu = uplink_mtu,
+		.want_address = want_address,
+		.address = tunnel_address,
+		.tell_vtep = tell_vtep,
+		.changed = overlay_changed,
+		.arg = a,
+	};
+
+	return overlay_new(&o, &a->overlay, err);
 }
 
 static int protect(struct prefixes *ret, void *arg)
 {
 	struct agent *a = arg;
 
-	return identity_endpoints(a->settings->etcd.endpoints, ret);
+	return identity_endpoints(settings_servers(a->settings), ret);
 }
 
 static int open_links(struct agent *a, struct err *err)
@@ -441,6 +575,7 @@ static int open_links(struct agent *a, struct err *err)
 		.health = a->health,
 		.minute = a->settings->minute,
 		.protect = protect,
+		.overlay = desire_overlay,
 		.changed = changed,
 		.arg = a,
 	};
@@ -448,15 +583,50 @@ static int open_links(struct agent *a, struct err *err)
 	return plug_new(&o, TAKE(a->reaper), &a->plug, err);
 }
 
+static void record_changed(enum route_kind kind, void *arg)
+{
+	struct agent *a = arg;
+
+	if (a->routing && kind != ROUTE_BLOCK)
+		routing_records_changed(a->routing);
+	if (a->overlay && kind != ROUTE_PEER && kind != ROUTE_FILTER && kind != ROUTE_SPEC)
+		overlay_mark(a->overlay);
+}
+
+/* If somebody deleted the key of a block that we use, it is claimed again at once. */
+static void record_vanished(enum route_kind kind, const void *record, void *arg)
+{
+	const struct block_place *place = record;
+	struct agent *a = arg;
+
+	if (kind == ROUTE_BLOCK && strcmp(place->node, a->identity.name) == 0)
+		ipam_look_at_blocks(a->ipam);
+}
+
+static int open_records(struct agent *a)
+{
+	const struct route_records_options o = {
+		.store = a->store,
+		.timers = a->timers,
+		.health = a->health,
+		.prefix = a->settings->etcd.prefix,
+		.minute = a->settings->minute,
+		.changed = record_changed,
+		.vanished = record_vanished,
+		.arg = a,
+	};
+
+	return route_records_new(&o, &a->records);
+}
+
 static int open_routing(struct agent *a, struct err *err)
 {
 	const struct settings *s = a->settings;
 	struct routing_options o = {
 		.event = a->event,
-		.store = a->store,
 		.timers = a->timers,
 		.health = a->health,
-		.prefix = s->etcd.prefix,
+		.records = a->records,
 		.bird_socket = s->bird_socket,
 		.bird_config = s->bird_config,
 		.bird_program = s->bird_program,
@@ -467,7 +637,7 @@ static int open_routing(struct agent *a, struct err *err)
 		.arg = a,
 	};
 
-	return strcmp(s->bird_config, "none") == 0 ? 0 : routing_new(&o, &a->routing, err);
+	return settings_bird(s) ? routing_new(&o, &a->routing, err) : 0;
 }
 
 static bool announced(void *arg)
@@ -498,7 +668,8 @@ static int open_addresses(struct agent *a, struct err *err)
 		.routes_changed = routes_changed,
 		.unplug = unplug,
 		.known = addresses_known,
-		.mtu = uplink_mtu,
+		.mtu = pod_mtu,
+		.tunnel_changed = tunnel_changed,
 		.arg = a,
 	};
 	int r = ipam_new(&o, &a->ipam, err);
@@ -540,10 +711,14 @@ static int start(struct agent *a, struct err *err)
 	r = r < 0 ? r : make_keys(a);
 	r = r < 0 ? r : open_store(a, err);
 	r = r < 0 ? r
-		  : certificates_new(a->timers, a->health, a->store, a->settings->etcd.cert,
+		  : certificates_new(a->timers, a->health, a->store,
+				     *a->settings->lease.servers ? a->settings->lease.cert
+								 : a->settings->etcd.cert,
 				     &a->certificates);
 	r = r < 0 ? r : open_links(a, err);
+	r = r < 0 ? r : open_records(a);
 	r = r < 0 ? r : open_routing(a, err);
+	r = r < 0 ? r : open_overlay(a, err);
 	r = r < 0 ? r : open_addresses(a, err);
 	r = r < 0 ? r : open_socket(a, err);
 	r = r < 0 ? r : watch_socket(a);
@@ -604,6 +779,8 @@ void agent_free(struct agent *a)
 	report_free(a->report);
 	ipam_free(a->ipam);
 	routing_free(a->routing);
+	overlay_free(a->overlay);
+	route_records_free(a->records);
 	plug_free(a->plug);
 	reaper_free(a->reaper);
 	sd_event_source_disable_unref(a->socket_watch);

@@ -7,10 +7,12 @@
 #include "agent/certificates.h"
 #include "agent/identity.h"
 #include "agent/ipam.h"
+#include "agent/overlay.h"
 #include "agent/plug.h"
 #include "agent/register.h"
 #include "agent/report.h"
 #include "agent/request_stats.h"
+#include "agent/route_records.h"
 #include "agent/routing.h"
 #include "lib/health.h"
 #include "lib/keys.h"
@@ -32,6 +34,8 @@ struct agent {
 	struct kernel *kernel;
 	struct reaper *reaper;
 	struct plug *plug;
+	struct route_records *records;
+	struct overlay *overlay;
 	struct routing *routing; /* NULL: BIRD is not managed */
 	struct registration *registration;
 	struct report *report;
@@ -43,9 +47,11 @@ struct agent {
 	struct identity identity;
 	char asked_name[NODE_NAME_TEXT]; /* by flag or host name; a pin may say otherwise */
 	bool identified, compared;
+	bool addresses_known, opened; /* the kernel's part may remove what is surplus */
 	struct timer identify;
 	char started[TIME_TEXT];
 	int lock;
+	const char *server; /* part of health, and flag: "etcd" or "lease-server" */
 	bool connected;
 	char etcd_error[256];
 	char node_key[KEY_FULL_TEXT], status_key[KEY_FULL_TEXT];

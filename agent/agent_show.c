@@ -15,7 +15,7 @@ static void gather_readiness(struct agent *a, struct readiness *ret)
 {
 	struct err why = { "" };
 
-	readiness_add(ret, "etcd", false,
+	readiness_add(ret, a->server, false,
 		      a->connected       ? ""
 		      : a->etcd_error[0] ? a->etcd_error
 					 : "it has not answered yet");
@@ -32,7 +32,7 @@ static void gather_readiness(struct agent *a, struct readiness *ret)
 /* --- status --------------------------------------------------------------------------------- */
 
 struct shown {
-	struct store_etcd_stats etcd;
+	struct store_stats etcd;
 	struct status_pool *pools;
 	struct readiness ready;
 	struct status status;
@@ -52,7 +52,7 @@ static void describe(struct agent *a, struct shown *ret)
 	struct status *s = &ret->status;
 
 	gather_readiness(a, &ret->ready);
-	store_etcd_stats(a->store, &ret->etcd);
+	store_stats(a->store, &ret->etcd);
 	*s = (struct status){
 		.node = a->identity.name,
 		.version = ROOST_VERSION,
@@ -70,6 +70,7 @@ static void describe(struct agent *a, struct shown *ret)
 	s->kernel = kernel_stats(plug_kernel(a->plug));
 	if (a->routing)
 		routing_status(a->routing, &s->bird);
+	overlay_status(a->overlay, plug_kernel(a->plug), &s->overlay);
 }
 
 int agent_report(char **ret, void *arg)
@@ -150,11 +151,11 @@ static void gather_metrics(struct agent *a, struct metrics *m)
 {
 	struct reaper_stats reaped = plug_reaped(a->plug);
 	struct kernel_stats kernel = kernel_stats(plug_kernel(a->plug));
-	struct store_etcd_stats etcd;
+	struct store_stats etcd;
 	struct readiness ready = { 0 };
 
 	gather_readiness(a, &ready);
-	store_etcd_stats(a->store, &etcd);
+	store_stats(a->store, &etcd);
 	metrics_family(m, "roost_build_info", METRIC_GAUGE, "1, with the version of roostd.");
 	metrics_count(m, LABELS({ "version", ROOST_VERSION }, { "node", a->identity.name }), 1);
 	ipam_metrics(a->ipam, m);
@@ -164,6 +165,7 @@ static void gather_metrics(struct agent *a, struct metrics *m)
 	metrics_kernel(m, &kernel, &reaped);
 	if (a->routing)
 		routing_metrics(a->routing, m);
+	overlay_metrics(a->overlay, plug_kernel(a->plug), m);
 	certificates_metrics(a->certificates, m);
 	metrics_health(m, a->health, &ready);
 	metrics_process(m);
@@ -190,6 +192,13 @@ struct ipam *api_ipam(void *arg)
 struct plug *api_plug(void *arg)
 {
 	return ((struct agent *)arg)->plug;
+}
+
+void api_overlay(struct serve_request *request, void *arg)
+{
+	const struct agent *a = arg;
+
+	overlay_show(a->overlay, plug_kernel(a->plug), request);
 }
 
 void api_bird_config(struct serve_request *request, void *arg)

@@ -76,6 +76,7 @@ static const struct serve_route routes[] = {
 	{ "GET", "/v1/ipam/status", ipam_state },
 	{ "GET", "/v1/status", api_status },
 	{ "GET", "/v1/bird/config", api_bird_config },
+	{ "GET", "/v1/overlay", api_overlay },
 	MONITOR_ROUTES,
 };
 

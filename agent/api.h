@@ -16,4 +16,5 @@ size_t api_n_monitor_routes(void);
 struct ipam *api_ipam(void *agent);
 struct plug *api_plug(void *agent);
 serve_handler_fn api_status, api_node, api_bird_config;
+serve_handler_fn api_overlay;
 serve_handler_fn api_metrics, api_healthz, api_readyz;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/apply_tunnel.h"
 #include "agent/kernel_request.h"
 
 /* So many messages are in memory at a time. */
@@ -64,6 +65,8 @@ static void apply_files(struct changes *changes)
 			c->result = set_forwarding(c->family);
 		else if (c->kind == CHANGE_LINK)
 			c->result = set_conf6(c);
+		else if (c->kind == CHANGE_TUNNEL && c->want->index && (c->set & TUNNEL_OFFLOAD))
+			c->result = offload_write(tunnel_name(c->tunnel), c->want->is.offload);
 	}
 }
 
@@ -79,7 +82,7 @@ struct batch {
 };
 
 /* What is to be removed and is not there is removed. */
-static bool is_fine(const struct change *c, const struct kern_op *op)
+static bool is_fine(const struct kern_op *op)
 {
 	int type = nlmsg_hdr(op->msg)->nlmsg_type;
 
@@ -91,13 +94,18 @@ static bool is_fine(const struct change *c, const struct kern_op *op)
 		return op->result == -ENOENT;
 	if (type == RTM_DELADDR)
 		return op->result == -EADDRNOTAVAIL;
-	/* The kernel has made it by itself, after detection was switched off. */
-	return type == RTM_NEWADDR && op->result == -EEXIST && c->kind == CHANGE_LINK;
+	if (type == RTM_DELLINK)
+		return op->result == -ENODEV;
+	/* The kernel has made it by itself, after detection was switched off; or it is there. */
+	return type == RTM_NEWADDR && op->result == -EEXIST;
 }
 
 /* Who meets a stranger's route, or has a link vanish under his hands, has not failed. */
 static bool is_failure(const struct change *c)
 {
+	/* Another device has its VNI and port. */
+	if (c->kind == CHANGE_TUNNEL && c->result == -EEXIST)
+		return true;
 	return c->result < 0 && c->result != -EEXIST && c->result != -ENODEV;
 }
 
@@ -110,9 +118,10 @@ static void flush(struct batch *b)
 	for (size_t i = 0; i < b->n; i++) {
 		struct change *c = b->of[i];
 
-		if (b->ops[i].result == 0 && nlmsg_hdr(b->ops[i].msg)->nlmsg_type == RTM_DELADDR)
+		if (b->ops[i].result == 0 && c->kind == CHANGE_LINK &&
+		    nlmsg_hdr(b->ops[i].msg)->nlmsg_type == RTM_DELADDR)
 			c->removed6 = true;
-		if (!is_fine(c, &b->ops[i]) && !c->result) {
+		if (!is_fine(&b->ops[i]) && !c->result) {
 			c->result = b->ops[i].result;
 			if (is_failure(c) && b->ops[i].extack[0] && !b->applied->why.text[0])
 				err_set(&b->applied->why, 0, "%s", b->ops[i].extack);
@@ -155,6 +164,13 @@ static void send_link(struct batch *b, struct change *c)
 	}
 }
 
+/* Where all that differs is the offload, no message is needed. */
+static void send_tunnel(struct batch *b, struct change *c)
+{
+	if (c->set & ~TUNNEL_OFFLOAD)
+		queue(b, c, request_tunnel(c->tunnel, c->want, c->set));
+}
+
 static void send_change(struct batch *b, struct change *c)
 {
 	switch (c->kind) {
@@ -163,11 +179,23 @@ static void send_change(struct batch *b, struct change *c)
 	case CHANGE_LINK:
 		send_link(b, c);
 		break;
+	case CHANGE_TUNNEL:
+		send_tunnel(b, c);
+		break;
+	case CHANGE_TUNNEL_GONE:
+		queue(b, c, request_link_delete(c->index));
+		break;
+	case CHANGE_ADDRESS:
+	case CHANGE_ADDRESS_GONE:
+		queue(b, c, request_address(&c->address, c->kind == CHANGE_ADDRESS));
+		break;
 	case CHANGE_NEIGHBOUR:
 		queue(b, c, request_neighbour_set(&c->neighbour));
 		break;
 	case CHANGE_ROUTE:
-		queue(b, c, request_route_add(&c->route));
+		queue(b, c,
+		      c->replaces ? request_route_replace(&c->route)
+				  : request_route_add(&c->route));
 		break;
 	case CHANGE_ROUTE_OLD:
 	case CHANGE_ROUTE_GONE:
@@ -181,6 +209,21 @@ static void send_change(struct batch *b, struct change *c)
 	}
 }
 
+/* What was to give way had gone meanwhile, so there is nothing to replace. */
+static void add_unreplaced(struct batch *b, struct changes *changes)
+{
+	for (size_t i = 0; i < changes->n; i++) {
+		struct change *c = &changes->v[i];
+
+		if (c->kind != CHANGE_ROUTE || !c->replaces ||
+		    (c->result != -ENOENT && c->result != -ESRCH))
+			continue;
+		c->result = 0;
+		queue(b, c, request_route_add(&c->route));
+	}
+	flush(b);
+}
+
 /* --- what is in the way --------------------------------------------------------------------- */
 
 static int by_key(const void *a, const void *b)
@@ -189,7 +232,7 @@ static int by_key(const void *a, const void *b)
 				  &(*(struct change *const *)b)->route);
 }
 
-/* Routes that met another; sorted by key, because the changes are. */
+/* Routes that met another; sorted by key. */
 struct blocked {
 	struct change **v;
 	struct kroute *by; /* .table 0: not found yet */
@@ -200,19 +243,19 @@ static int look_at_route(const struct nlmsghdr *hdr, void *arg)
 {
 	struct blocked *b = arg;
 	struct change key = { 0 }, *p = &key, **hit;
-	struct message_route m;
+	struct kroute r;
 
-	if (hdr->nlmsg_type != RTM_NEWROUTE || message_route(hdr, &m) < 0)
+	if (hdr->nlmsg_type != RTM_NEWROUTE || message_route(hdr, &r) < 0)
 		return 0;
-	key.route = m.route;
+	key.route = r;
 	hit = bsearch(&p, b->v, b->n, sizeof(*b->v), by_key);
 	if (!hit)
 		return 0;
 	/* The one that we want says it all; else ours says more than a stranger's. */
 	struct kroute *by = &b->by[hit - b->v];
-	if (by->table == 0 || kroute_compare(&m.route, &(*hit)->route) == 0 ||
-	    (m.route.protocol == ROUTE_PROTOCOL && kroute_compare(by, &(*hit)->route) != 0))
-		*by = m.route;
+	if (by->table == 0 || kroute_compare(&r, &(*hit)->route) == 0 ||
+	    (route_protocol_is_ours(r.protocol) && kroute_compare(by, &(*hit)->route) != 0))
+		*by = r;
 	return 0;
 }
 
@@ -261,7 +304,7 @@ static void settle_blocked(struct kern *k, struct kernel_view *view, struct chan
 		c->result = 0;
 		c->repair = false;
 		kernel_view_put_route(view, &c->route, NULL);
-	} else if (by->protocol == ROUTE_PROTOCOL) {
+	} else if (route_protocol_is_ours(by->protocol)) {
 		c->result = take_over(k, by, &c->route);
 		if (c->result == 0) {
 			c->done = true;
@@ -287,6 +330,7 @@ static int settle_all_blocked(struct kern *k, struct kernel_view *view, struct c
 			v[b.n++] = &changes->v[i];
 	if (b.n == 0)
 		return 0;
+	qsort(v, b.n, sizeof(*v), by_key);
 	by = calloc(b.n, sizeof(*by));
 	if (!by)
 		return -ENOMEM;
@@ -335,6 +379,25 @@ static void note_link(struct kernel_view *view, const struct change *c, uint64_t
 	note_repair(c, &l->h, now);
 }
 
+/* A new device is in the view when the kernel tells of it, which is before anything is decided. */
+static void note_tunnel(struct kernel_view *view, const struct change *c, uint64_t now)
+{
+	struct held_link *l = c->want->index ? kernel_view_link(view, c->want->index) : NULL;
+	const struct ktunnel *is = &c->want->is;
+
+	note_repair(c, &view->tunnels[c->tunnel].h, now);
+	/* Its addresses are no further repairs. */
+	if (!l) {
+		view->tunnels[c->tunnel].h.confirmed = false;
+		return;
+	}
+	l->link.tunnel = is->vxlan;
+	l->link.mac = is->mac;
+	l->link.mtu = is->mtu ?: l->link.mtu;
+	if (c->set & TUNNEL_OFFLOAD)
+		l->offload = is->offload;
+}
+
 static void note(struct kernel_view *view, struct change *c, uint64_t now)
 {
 	struct held_neighbour *n = NULL;
@@ -348,12 +411,26 @@ static void note(struct kernel_view *view, struct change *c, uint64_t now)
 	case CHANGE_LINK:
 		note_link(view, c, now);
 		break;
+	case CHANGE_TUNNEL:
+		note_tunnel(view, c, now);
+		break;
+	case CHANGE_TUNNEL_GONE:
+		kernel_view_drop_link(view, c->index);
+		break;
+	case CHANGE_ADDRESS:
+		kernel_view_put_address(view, &c->address);
+		note_repair(c, &view->tunnels[c->tunnel].h, now);
+		break;
+	case CHANGE_ADDRESS_GONE:
+		kernel_view_drop_address(view, &c->address);
+		break;
 	case CHANGE_NEIGHBOUR:
 		if (kernel_view_put_neighbour(view, &c->neighbour, &n) == 0)
 			note_repair(c, &n->h, now);
 		break;
 	case CHANGE_ROUTE:
-		if (kernel_view_put_route(view, &c->route, &r) == 0)
+		if ((c->replaces ? kernel_view_replace_route(view, &c->route, &r)
+				 : kernel_view_put_route(view, &c->route, &r)) == 0)
 			note_repair(c, &r->h, now);
 		break;
 	case CHANGE_ROUTE_OLD:
@@ -375,6 +452,8 @@ static void count(const struct kernel_view *view, const struct changes *changes,
 	for (size_t i = 0; i < changes->n; i++) {
 		const struct change *c = &changes->v[i];
 
+		ret->again |= c->done && ((c->kind == CHANGE_TUNNEL && !c->want->index) ||
+					  c->kind == CHANGE_TUNNEL_GONE);
 		if (is_failure(c) && ret->failed++ == 0)
 			err_set(&ret->why, 0, "%s: %s%s%s", change_print(c, view, text),
 				strerrordesc_np(-c->result) ?: "refused",
@@ -400,6 +479,7 @@ int apply_kernel(struct kern *k, struct kernel_view *view, struct changes *chang
 	for (size_t i = 0; i < changes->n; i++)
 		send_change(b, &changes->v[i]);
 	flush(b);
+	add_unreplaced(b, changes);
 	for (size_t i = 0; i < changes->n; i++)
 		if (changes->v[i].result == 0)
 			note(view, &changes->v[i], now);

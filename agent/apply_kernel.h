@@ -15,6 +15,7 @@
 
 struct applied {
 	size_t failed;
+	bool again;     /* a tunnel came or went: what should be on it is to be decided now */
 	struct err why; /* of the first that failed */
 };
 

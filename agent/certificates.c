@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "lib/certificate_words.h"
-#include "lib/store_etcd.h"
+#include "lib/store_stats.h"
 
 #define HOUR_MS 3600000
 
@@ -41,25 +41,27 @@ static void look_at_ours(struct certificates *c)
 		return;
 	if (certificate_read(c->path, &ours, &err) < 0) {
 		health_set(c->health, part, LOG_LEVEL_ERROR,
-			   "the certificate that this agent shows to etcd cannot be read: %s",
-			   err.text);
+			   "the certificate that this agent shows to %s cannot be read: %s",
+			   store_server(c->store), err.text);
 		return;
 	}
-	snprintf(what, sizeof(what), "%s, the certificate that this agent shows to etcd,", c->path);
+	snprintf(what, sizeof(what), "%s, the certificate that this agent shows to %s,", c->path,
+		 store_server(c->store));
 	tell(c, part, &ours, what, "put a new one there, it is taken with the next connection");
 }
 
 static void look_at_theirs(struct certificates *c)
 {
-	struct store_etcd_stats stats;
+	struct store_stats stats;
 	char what[512];
 
-	store_etcd_stats(c->store, &stats);
-	if (!stats.server)
+	store_stats(c->store, &stats);
+	if (!stats.certificate)
 		return;
-	snprintf(what, sizeof(what), "the certificate of etcd's member (%s)",
-		 stats.server->subject);
-	tell(c, "certificate/server", stats.server, what, "renew it on that machine");
+	snprintf(what, sizeof(what), "the certificate of %s (%s)",
+		 strcmp(stats.server, "etcd") == 0 ? "etcd's member" : stats.server,
+		 stats.certificate->subject);
+	tell(c, "certificate/server", stats.certificate, what, "renew it on that machine");
 }
 
 void certificates_look(struct certificates *c)
@@ -99,14 +101,14 @@ void certificates_free(struct certificates *c)
 void certificates_metrics(const struct certificates *c, struct metrics *m)
 {
 	struct certificate ours;
-	struct store_etcd_stats stats;
+	struct store_stats stats;
 
-	store_etcd_stats(c->store, &stats);
+	store_stats(c->store, &stats);
 	metrics_family(m, "roost_etcd_certificate_expiry_timestamp_seconds", METRIC_GAUGE,
 		       "Until when the certificates between the agent and etcd are valid.");
 	if (c->path[0] && certificate_read(c->path, &ours, NULL) == 0)
 		metrics_number(m, LABELS({ "certificate", "client" }), (double)ours.not_after);
-	if (stats.server)
+	if (stats.certificate)
 		metrics_number(m, LABELS({ "certificate", "server" }),
-			       (double)stats.server->not_after);
+			       (double)stats.certificate->not_after);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/delta_kernel.h"
+#include "agent/delta_kernel_parts.h"
 
 #include <errno.h>
 #include <net/if.h>
@@ -11,7 +11,7 @@
 #define FIGHT_WAIT_MS     100
 #define FIGHT_WAIT_MAX_MS 30000
 
-static int add(struct changes *c, const struct change *change)
+int add_change(struct changes *c, const struct change *change)
 {
 	if (c->n == c->room) {
 		size_t room = c->room ? 2 * c->room : 16;
@@ -52,7 +52,7 @@ void holding_repaired(struct holding *h, uint64_t now)
 	h->not_before = now + wait;
 }
 
-static bool put_off(const struct holding *h, uint64_t now, struct changes *c)
+bool put_off(const struct holding *h, uint64_t now, struct changes *c)
 {
 	if (!h || h->not_before <= now)
 		return false;
@@ -76,12 +76,12 @@ static int missing_host(const struct desired *d, const struct kernel_view *view,
 
 	c.repair = view->forwarding4.confirmed;
 	if (is_off(&view->host4, CONF_FORWARDING) && !put_off(&view->forwarding4, now, ret))
-		err = add(ret, &c);
+		err = add_change(ret, &c);
 	c.family = AF_INET6;
 	c.repair = view->forwarding6.confirmed;
 	if (err == 0 && d->ipv6 && is_off(&view->host6, CONF6_FORWARDING) &&
 	    !put_off(&view->forwarding6, now, ret))
-		err = add(ret, &c);
+		err = add_change(ret, &c);
 	return err;
 }
 
@@ -106,7 +106,7 @@ static bool link_change(const struct desired_link *want, const struct held_link 
 				.link = *want,
 				.differ = differing(want, &l->link),
 				.up = !(l->link.flags & IFF_UP),
-				.gateway6 = want->ipv6 ? l->gateway6 : GATEWAY6_READY };
+				.gateway6 = want->ipv6 && !want->tunnel ? l->gateway6 : GATEWAY6_READY };
 	return ret->differ || ret->up || ret->gateway6 != GATEWAY6_READY;
 }
 
@@ -120,14 +120,9 @@ static int missing_links(const struct desired *d, const struct kernel_view *view
 		struct change c;
 
 		if (l && link_change(&d->links[i], l, &c) && !put_off(&l->h, now, ret))
-			err = add(ret, &c);
+			err = add_change(ret, &c);
 	}
 	return err;
-}
-
-static bool same_mac(const struct kneighbour *a, const struct kneighbour *b)
-{
-	return memcmp(&a->mac, &b->mac, sizeof(a->mac)) == 0;
 }
 
 static int missing_neighbours(const struct desired *d, const struct kernel_view *view, uint64_t now,
@@ -140,34 +135,76 @@ static int missing_neighbours(const struct desired *d, const struct kernel_view 
 		const struct held_neighbour *n = kernel_view_neighbour(view, want);
 		struct change c = { .kind = CHANGE_NEIGHBOUR, .neighbour = *want };
 
-		if (n && n->h.held && same_mac(&n->neighbour, want))
+		if (n && n->h.held && kneighbour_same(&n->neighbour, want))
 			continue;
 		c.repair = n && n->h.confirmed;
 		if (!put_off(n ? &n->h : NULL, now, ret))
-			err = add(ret, &c);
+			err = add_change(ret, &c);
 	}
 	return err;
 }
 
+/*
+ * Ours with the same key gives way in one step, so that the destination is reached at every
+ * moment; unless a stranger's stands beside it, which the kernel might take instead.
+ */
 static int missing_route(const struct kroute *want, const struct kernel_view *view, uint64_t now,
 			 struct changes *ret)
 {
 	const struct held_route *r = kernel_view_route(view, want);
 	struct change c = { .kind = CHANGE_ROUTE_OLD };
+	bool replaces = false, beside = false;
 	int err = 0;
 
 	if (r && (r->h.held || r->stranger || put_off(&r->h, now, ret)))
 		return 0;
+	for (const struct held_route *old = kernel_view_routes(view, want); old; old = old->next)
+		beside |= old->beside;
 	for (const struct held_route *old = kernel_view_routes(view, want); err == 0 && old;
-	     old = old->next)
-		if (old->h.held) {
-			c.route = old->route;
-			err = add(ret, &c);
+	     old = old->next) {
+		if (!old->h.held)
+			continue;
+		if (!beside && !replaces) {
+			replaces = true;
+			continue;
 		}
+		c.route = old->route;
+		err = add_change(ret, &c);
+	}
 	c.kind = CHANGE_ROUTE;
 	c.route = *want;
+	c.replaces = replaces;
 	c.repair = r && r->h.confirmed;
-	return err ?: add(ret, &c);
+	return err ?: add_change(ret, &c);
+}
+
+/* The way to a gateway on a tunnel of ours, without which IPv6 refuses routes over it. */
+static bool others_need(const struct desired *d, const struct kroute *r)
+{
+	if (r->dst.address.family != AF_INET6 || r->dst.length != 128 || !r->hop.oif ||
+	    kroute_has_gateway(r))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(d->tunnels); i++)
+		if (d->tunnels[i].index == r->hop.oif)
+			return true;
+	return false;
+}
+
+static int missing_routes(const struct desired *d, const struct kernel_view *view, uint64_t now,
+			  struct changes *ret)
+{
+	bool tunnels = d->tunnels[0].index || d->tunnels[1].index;
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && tunnels && i < d->n_routes; i++)
+		if (others_need(d, &d->routes[i]))
+			err = missing_route(&d->routes[i], view, now, ret);
+	ret->first_route = ret->n;
+	for (size_t i = 0; err == 0 && i < d->n_routes; i++)
+		if (!tunnels || !others_need(d, &d->routes[i]))
+			err = missing_route(&d->routes[i], view, now, ret);
+	ret->n_routes = ret->n - ret->first_route;
+	return err;
 }
 
 int delta_missing(const struct desired *d, const struct kernel_view *view, uint64_t now,
@@ -175,13 +212,11 @@ int delta_missing(const struct desired *d, const struct kernel_view *view, uint6
 {
 	int err = missing_host(d, view, now, ret);
 
+	err = err ?: missing_tunnels(d, view, now, ret);
 	err = err ?: missing_links(d, view, now, ret);
+	err = err ?: missing_addresses(d, view, now, ret);
 	err = err ?: missing_neighbours(d, view, now, ret);
-	ret->first_route = ret->n;
-	for (size_t i = 0; err == 0 && i < d->n_routes; i++)
-		err = missing_route(&d->routes[i], view, now, ret);
-	ret->n_routes = ret->n - ret->first_route;
-	return err;
+	return err ?: missing_routes(d, view, now, ret);
 }
 
 /* --- what is too much ----------------------------------------------------------------------- */
@@ -216,21 +251,14 @@ static bool is_unknown_pod(const struct surplus *s, uint32_t index)
 {
 	const struct held_link *l = index ? kernel_view_link(s->view, index) : NULL;
 
-	if (!l || !l->pod || pod_link_is_doomed(l->link.group))
-		return false;
-	for (size_t i = 0; i < s->desired->n_links; i++)
-		if (s->desired->links[i].index == index)
-			return false;
-	return true;
+	return l && l->pod && !pod_link_is_doomed(l->link.group) &&
+	       !desired_link(s->desired, index);
 }
 
-/* The destination is another pod's now, or that of this one on another link. */
-static bool is_elsewhere(const struct surplus *s, const struct kroute *r)
+/* The kernel drops it with the link. */
+static bool goes_with_link(const struct surplus *s, uint32_t index)
 {
-	for (size_t i = 0; i < s->desired->n_routes; i++)
-		if (kroute_compare_key(&s->desired->routes[i], r) == 0)
-			return true;
-	return false;
+	return index && tunnel_goes(s->desired, kernel_view_link(s->view, index));
 }
 
 static void surplus_route(struct held_route *r, void *arg)
@@ -239,10 +267,12 @@ static void surplus_route(struct held_route *r, void *arg)
 	struct change c = { .kind = CHANGE_ROUTE_GONE, .forget = !r->h.held, .route = r->route };
 
 	if (s->err < 0 || desired_route(s->desired, &r->route) ||
-	    (r->h.held && (is_replaced(s->changes, &r->route) ||
-			   (is_unknown_pod(s, r->route.oif) && !is_elsewhere(s, &r->route)))))
+	    (r->h.held &&
+	     (is_replaced(s->changes, &r->route) || goes_with_link(s, r->route.hop.oif) ||
+	      /* Unless the destination is another pod's now. */
+	      (is_unknown_pod(s, r->route.hop.oif) && !desired_route_at(s->desired, &r->route)))))
 		return;
-	s->err = add(s->changes, &c);
+	s->err = add_change(s->changes, &c);
 }
 
 static void surplus_neighbour(struct held_neighbour *n, void *arg)
@@ -253,10 +283,12 @@ static void surplus_neighbour(struct held_neighbour *n, void *arg)
 			    .neighbour = n->neighbour };
 
 	if (s->err < 0 ||
-	    (n->h.held && (!n->neighbour.ours || is_unknown_pod(s, n->neighbour.link))) ||
+	    (n->h.held && ((!n->neighbour.ours && !n->neighbour.fdb) ||
+			   is_unknown_pod(s, n->neighbour.link) ||
+			   goes_with_link(s, n->neighbour.link))) ||
 	    desired_neighbour(s->desired, &n->neighbour))
 		return;
-	s->err = add(s->changes, &c);
+	s->err = add_change(s->changes, &c);
 }
 
 int delta_surplus(const struct desired *d, const struct kernel_view *view, struct changes *ret)
@@ -265,13 +297,14 @@ int delta_surplus(const struct desired *d, const struct kernel_view *view, struc
 
 	kernel_view_each_route(view, surplus_route, &s);
 	kernel_view_each_neighbour(view, surplus_neighbour, &s);
-	return s.err;
+	return s.err ?: surplus_tunnels(d, view, ret);
 }
 
 /* --- marks ---------------------------------------------------------------------------------- */
 
-void delta_confirm(const struct desired *d, const struct kernel_view *view)
+void delta_confirm(const struct desired *d, struct kernel_view *view)
 {
+	confirm_tunnels(d, view);
 	for (size_t i = 0; i < d->n_links; i++) {
 		struct held_link *l = kernel_view_link(view, d->links[i].index);
 		struct change c;
@@ -323,8 +356,7 @@ static void print_link(const struct change *c, char text[CHANGE_TEXT])
 const char *change_print(const struct change *c, const struct kernel_view *view,
 			 char text[CHANGE_TEXT])
 {
-	char route[KROUTE_TEXT], address[ADDRESS_TEXT];
-	const char *dev;
+	char route[KROUTE_TEXT], neighbour[KNEIGHBOUR_TEXT];
 
 	switch (c->kind) {
 	case CHANGE_HOST:
@@ -337,15 +369,21 @@ const char *change_print(const struct change *c, const struct kernel_view *view,
 		break;
 	case CHANGE_NEIGHBOUR:
 	case CHANGE_NEIGHBOUR_GONE:
-		dev = link_name(view, c->neighbour.link);
-		snprintf(text, CHANGE_TEXT, "neighbour %s dev %s",
-			 address_print(&c->neighbour.address, address), dev ?: "(gone)");
+		snprintf(text, CHANGE_TEXT, "%s",
+			 kneighbour_print(&c->neighbour, link_name(view, c->neighbour.link),
+					  neighbour));
+		break;
+	case CHANGE_TUNNEL:
+	case CHANGE_TUNNEL_GONE:
+	case CHANGE_ADDRESS:
+	case CHANGE_ADDRESS_GONE:
+		print_tunnel(c, text);
 		break;
 	case CHANGE_ROUTE_OLD:
 	case CHANGE_ROUTE:
 	case CHANGE_ROUTE_GONE:
 		snprintf(text, CHANGE_TEXT, "route %s",
-			 kroute_print(&c->route, link_name(view, c->route.oif), route));
+			 kroute_print(&c->route, link_name(view, c->route.hop.oif), route));
 		break;
 	}
 	return text;

@@ -5,8 +5,9 @@
  *   desired_kernel, kernel_view ─> [delta_kernel] ─> apply_kernel
  *
  * Pure but for the marks of what was found right. The operations come in the order of dependence:
- * forwarding, links with their settings, neighbours, routes; then what is removed. Only routes and
- * neighbours of our protocol number are ever removed. What somebody keeps taking away is put
+ * forwarding, tunnels, links with their settings, addresses of tunnels, neighbours with what
+ * tunnels know of MACs, routes; then what is removed, in the reverse order. Only routes and
+ * neighbours of our protocol numbers and tunnels of ours with all on them are ever removed. What somebody keeps taking away is put
  * back ever more slowly.
  */
 #pragma once
@@ -15,20 +16,25 @@
 
 enum change_kind {
 	CHANGE_HOST,      /* forwarding of a family */
+	CHANGE_TUNNEL,    /* the overlay's device: made, or changed in place */
 	CHANGE_LINK,      /* settings, up, the link-local address */
+	CHANGE_ADDRESS,   /* of a tunnel: add */
 	CHANGE_NEIGHBOUR, /* set */
 	CHANGE_ROUTE_OLD, /* ours with the key of one that follows: taken out of its way */
-	CHANGE_ROUTE,     /* add */
+	CHANGE_ROUTE,     /* add, or put in the place of one of ours */
 	CHANGE_ROUTE_GONE,
 	CHANGE_NEIGHBOUR_GONE,
+	CHANGE_ADDRESS_GONE,
+	CHANGE_TUNNEL_GONE, /* also when it has to be made anew */
 };
 
 struct change {
 	enum change_kind kind;
-	bool repair; /* it had been right, and somebody changed it */
-	bool forget; /* ..._GONE: the kernel does not hold it any more */
-	int result;  /* by apply */
-	bool done;   /* apply made a difference */
+	bool repair;   /* it had been right, and somebody changed it */
+	bool replaces; /* ROUTE: ours with its key is there, and gives way in the same step */
+	bool forget;   /* ..._GONE: the kernel does not hold it any more */
+	int result;    /* by apply */
+	bool done;     /* apply made a difference */
 	union {
 		sa_family_t family;
 		struct {
@@ -40,6 +46,13 @@ struct change {
 		};
 		struct kneighbour neighbour;
 		struct kroute route;
+		struct {
+			int tunnel;
+			uint32_t index;                    /* TUNNEL_GONE */
+			unsigned set;                      /* TUNNEL: what of it */
+			const struct desired_tunnel *want; /* TUNNEL */
+			struct node_address address;       /* ADDRESS... */
+		};
 	};
 };
 
@@ -57,7 +70,7 @@ int delta_missing(const struct desired *d, const struct kernel_view *view, uint6
 int delta_surplus(const struct desired *d, const struct kernel_view *view, struct changes *ret);
 void changes_done(struct changes *c);
 /* Marks what is as it should be: if it is not later, somebody else was at work. */
-void delta_confirm(const struct desired *d, const struct kernel_view *view);
+void delta_confirm(const struct desired *d, struct kernel_view *view);
 
 /* After a repair: when the next one of the same thing may come. */
 void holding_repaired(struct holding *h, uint64_t now);
@@ -65,6 +78,6 @@ void holding_repaired(struct holding *h, uint64_t now);
 #define FIGHT_PATIENCE 3
 
 /* "route 10.1.0.5/32 dev roost0123456789". */
-#define CHANGE_TEXT 256
+#define CHANGE_TEXT 288
 const char *change_print(const struct change *c, const struct kernel_view *view,
 			 char text[CHANGE_TEXT]);

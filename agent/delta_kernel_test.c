@@ -62,7 +62,7 @@ static void want(struct world *w)
 	assert_int_equal(desired_kernel(&w->state, &w->view, &w->protect, &w->desired), 0);
 }
 
-/* "+ route ...", "- route ...", "! " in front of a repair. */
+/* "+ route ...", "= route ..." in another's place, "- route ...", "! " in front of a repair. */
 static void print(const struct world *w, const struct changes *c, char *text, size_t size)
 {
 	for (size_t i = 0, n = 0; i < c->n; i++) {
@@ -72,9 +72,10 @@ static void print(const struct world *w, const struct changes *c, char *text, si
 			    x->kind == CHANGE_NEIGHBOUR_GONE;
 
 		n += (size_t)snprintf(text + n, size - n, "%s%s %s\n", x->repair ? "! " : "",
-				      x->forget ? "(forget)"
-				      : gone    ? "-"
-						: "+",
+				      x->forget     ? "(forget)"
+				      : gone        ? "-"
+				      : x->replaces ? "="
+						    : "+",
 				      change_print(x, &w->view, line));
 	}
 }
@@ -196,8 +197,7 @@ static void one_of_ours_with_other_attributes_is_replaced(void **state)
 	route(&w->view, "10.1.0.5/32", 8);
 	pod(w, A, "10.1.0.5", NULL);
 	expect(w, "+ neighbour 10.1.0.5 dev " A "\n"
-		  "- route 10.1.0.5/32 dev " B "\n"
-		  "+ route 10.1.0.5/32 dev " A "\n");
+		  "= route 10.1.0.5/32 dev " A "\n");
 	/* Beside the right one it is just too much. */
 	route(&w->view, "10.1.0.5/32", 7);
 	neighbour(&w->view, 7, "10.1.0.5", 0);
@@ -214,7 +214,7 @@ static void what_was_right_and_is_not_is_a_repair(void **state)
 	neighbour(&w->view, 7, "10.1.0.5", 0);
 	pod(w, A, "10.1.0.5", NULL);
 	confirm(w);
-	take(&w->view, route_message(RTM_DELROUTE, 0, OTHERS, "10.1.0.5/32", 7, ROUTE_PROTOCOL));
+	take(&w->view, route_message(RTM_DELROUTE, 0, OTHERS, "10.1.0.5/32", 7, route_protocol));
 	neighbour(&w->view, 7, "10.1.0.5", 9);
 	kernel_view_link(&w->view, 7)->link.conf[CONF_RP_FILTER] = 2;
 	expect(w, "! + link " A ": rp_filter=1\n"
@@ -265,7 +265,7 @@ static void a_fight_is_put_off(void **state)
 	route(&w->view, "10.1.0.5/32", 7);
 	pod(w, A, "10.1.0.5", NULL);
 	confirm(w);
-	take(&w->view, route_message(RTM_DELROUTE, 0, OTHERS, "10.1.0.5/32", 7, ROUTE_PROTOCOL));
+	take(&w->view, route_message(RTM_DELROUTE, 0, OTHERS, "10.1.0.5/32", 7, route_protocol));
 	r = kernel_view_routes(&w->view, &w->desired.routes[0]);
 	r->h.not_before = w->now + 10;
 	expect(w, "");

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agent/desired_bird_parts.h"
+#include "lib/lease_holder.h"
 
 /* --- who is meant --------------------------------------------------------------------------- */
 
@@ -96,7 +97,8 @@ static int offer_nodes(struct bird_making *m, struct bird_offers *offers, const 
 		const struct bird_node *node = &m->in->nodes[i];
 		struct bird_other other = { .node = node, .asn = m->in->config->asn };
 
-		if (strcmp(node->node->name, m->in->self) == 0)
+		/* Who holds a lease has no agent, and nobody there speaks BGP. */
+		if (strcmp(node->node->name, m->in->self) == 0 || node_is_lease(node->node))
 			continue;
 		if (node->spec && node->spec->asn)
 			other.asn = node->spec->asn;

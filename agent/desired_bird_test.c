@@ -84,6 +84,17 @@ static void the_mesh_has_every_node_in_the_order_of_addresses(void **unused)
 	expect(STATE("n2", NODES ",\"config\":{\"mesh\":false}"), "", "");
 }
 
+static void who_holds_a_lease_speaks_no_bgp(void **unused)
+{
+	(void)unused;
+	expect(STATE("n2", "\"node/lease-192.168.50.9\":{\"ipv4\":\"192.168.50.9/32\",\"machine\":"
+			   "\"lease\",\"boot\":\"lease\"}," NODES),
+	       "192.168.50.1 as 64512 by node/n1 4\n"
+	       "192.168.50.3 as 64512 by node/n3 4\n"
+	       "192.168.50.10 as 64512 by node/n10 4\n",
+	       "");
+}
+
 static void reflectors_are_not_in_the_mesh(void **unused)
 {
 	(void)unused;
@@ -521,6 +532,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_mesh_has_every_node_in_the_order_of_addresses),
+		cmocka_unit_test(who_holds_a_lease_speaks_no_bgp),
 		cmocka_unit_test(reflectors_are_not_in_the_mesh),
 		cmocka_unit_test(a_node_of_another_as_is_an_outer_neighbour),
 		cmocka_unit_test(ipv4_goes_over_ipv6_where_there_is_no_other_way),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/desired_kernel.h"
+#include "agent/desired_kernel_parts.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
@@ -8,12 +8,41 @@
 #include <string.h>
 
 /*
+ * What comes out of the tunnel is routed on. Where one end takes the tunnel and the other the way
+ * past it, for as long as they do not agree, a strict rp_filter would drop half of it.
+ */
+static bool tunnel_conf(const struct desired_link *l, enum devconf c, int32_t *ret)
+{
+	switch (c) {
+	case CONF_FORWARDING:
+		*ret = 1;
+		return true;
+	case CONF_RP_FILTER:
+		*ret = 2;
+		return true;
+	case CONF6_ACCEPT_RA:
+		*ret = 0;
+		return true;
+	case CONF6_FORWARDING:
+		*ret = 1;
+		return l->ipv6;
+	case CONF6_DISABLE:
+		*ret = 0;
+		return l->ipv6;
+	default:
+		return false;
+	}
+}
+
+/*
  * route_localnet is set to 0 once and then left alone: a chained portmap turns it on for ports
  * that are published on the host's loopback. accept_ra is off for IPv4 pods too: the host's end
  * speaks IPv6 by itself, and a pod could make itself the host's router.
  */
 bool desired_conf(const struct desired_link *l, enum devconf c, int32_t *ret)
 {
+	if (l->tunnel)
+		return tunnel_conf(l, c, ret);
 	switch (c) {
 	case CONF_PROXY_ARP:
 	case CONF_RP_FILTER:
@@ -64,11 +93,11 @@ static int by_route(const void *a, const void *b)
 
 static int by_neighbour(const void *a, const void *b)
 {
-	int c = kneighbour_compare_key(a, b);
+	const struct kneighbour *x = a, *y = b;
+	int c = kneighbour_compare_key(x, y);
 
-	return c
-		       ?: memcmp(&((const struct kneighbour *)a)->mac,
-				 &((const struct kneighbour *)b)->mac, sizeof(struct mac));
+	c = c ?: memcmp(&x->mac, &y->mac, sizeof(x->mac));
+	return c ?: address_compare(&x->address, &y->address);
 }
 
 static int by_neighbour_key(const void *a, const void *b)
@@ -76,7 +105,7 @@ static int by_neighbour_key(const void *a, const void *b)
 	return kneighbour_compare_key(a, b);
 }
 
-static int by_prefix(const void *a, const void *b)
+int by_prefix(const void *a, const void *b)
 {
 	return prefix_compare(a, b);
 }
@@ -109,19 +138,12 @@ static struct kroute pod_route(const struct address *a, uint32_t link, uint32_t 
 	return (struct kroute){ .table = table,
 				.dst = prefix_of(a, (uint8_t)address_bits(a)),
 				.metric = v6 ? ROUTE_METRIC6 : 0,
-				.oif = link,
+				.hop.oif = link,
 				.type = RTN_UNICAST,
 				/* IPv6 knows no scopes and shows all as global. */
 				.scope = v6 ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK,
-				.protocol = ROUTE_PROTOCOL };
+				.protocol = route_protocol };
 }
-
-struct making {
-	struct desired d;
-	const struct kernel_desired *state;
-	struct prefix *singles; /* blocks of one address, sorted */
-	size_t n_singles;
-};
 
 static bool is_exported_alone(const struct making *m, const struct prefix *host)
 {
@@ -151,11 +173,11 @@ static void add_pod(struct making *m, const struct kernel_pod *pod, const struct
 	}
 }
 
-static void add_pods(struct making *m, const struct kernel_view *view)
+static void add_pods(struct making *m)
 {
 	for (size_t i = 0; i < m->state->n_pods; i++) {
 		const struct kernel_pod *pod = &m->state->pods[i];
-		const struct held_link *l = kernel_view_link_named(view, pod->link);
+		const struct held_link *l = kernel_view_link_named(m->view, pod->link);
 
 		if (l && l->pod)
 			add_pod(m, pod, &l->link);
@@ -217,8 +239,30 @@ static bool over_protected(const struct prefix *block, const struct prefixes *pr
 	return false;
 }
 
-static void add_block(struct making *m, const struct prefix *block, const struct kernel_view *view,
-		      const struct prefixes *protect)
+bool covers_own(const struct making *m, const struct prefix *block, char *why, size_t size)
+{
+	return over_subnet(block, m->view, why, size) || over_gateway(block, m->view, why, size) ||
+	       over_protected(block, m->protect, why, size);
+}
+
+int refuse(struct making *m, const struct refused_block *refused)
+{
+	struct desired *d = &m->d;
+	struct refused_block *grown = reallocarray(d->refused, d->n_refused + 1, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	d->refused = grown;
+	grown[d->n_refused++] = *refused;
+	return 0;
+}
+
+static bool is_single(const struct prefix *block)
+{
+	return block->length == address_bits(&block->address);
+}
+
+static int add_block(struct making *m, const struct prefix *block)
 {
 	struct desired *d = &m->d;
 	struct refused_block refused = { .block = *block };
@@ -227,31 +271,40 @@ static void add_block(struct making *m, const struct prefix *block, const struct
 			    .dst = prefix_mask(block),
 			    .metric = v6 ? ROUTE_METRIC6 : 0,
 			    .type = RTN_BLACKHOLE,
-			    .protocol = ROUTE_PROTOCOL };
+			    .protocol = route_protocol };
 
-	if (over_subnet(block, view, refused.why, sizeof(refused.why)) ||
-	    over_gateway(block, view, refused.why, sizeof(refused.why)) ||
-	    over_protected(block, protect, refused.why, sizeof(refused.why))) {
-		d->refused[d->n_refused++] = refused;
-		return;
-	}
+	if (covers_own(m, block, refused.why, sizeof(refused.why)))
+		return refuse(m, &refused);
 	d->routes[d->n_routes++] = r;
 	if (m->state->export_table) {
 		r.table = m->state->export_table;
 		d->routes[d->n_routes++] = r;
 	}
+	return 0;
 }
 
-static bool is_single(const struct prefix *block)
+static int add_blocks(struct making *m)
 {
-	return block->length == address_bits(&block->address);
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < m->state->n_blocks; i++) {
+		const struct kernel_block *b = &m->state->blocks[i];
+
+		if (!b->no_blackhole && !is_single(&b->block))
+			err = add_block(m, &b->block);
+	}
+	return err;
 }
 
-static void gather_singles(struct making *m)
+static void gather_own(struct making *m)
 {
-	for (size_t i = 0; i < m->state->n_blocks; i++)
-		if (is_single(&m->state->blocks[i].block))
-			m->singles[m->n_singles++] = m->state->blocks[i].block;
+	for (size_t i = 0; i < m->state->n_blocks; i++) {
+		m->own[i] = prefix_mask(&m->state->blocks[i].block);
+		if (is_single(&m->own[i]))
+			m->singles[m->n_singles++] = m->own[i];
+	}
+	if (m->state->n_blocks)
+		qsort(m->own, m->state->n_blocks, sizeof(*m->own), by_prefix);
 	if (m->n_singles)
 		qsort(m->singles, m->n_singles, sizeof(*m->singles), by_prefix);
 }
@@ -267,12 +320,15 @@ static int make_room(struct making *m)
 	for (size_t i = 0; i < state->n_pods; i++)
 		addresses += state->pods[i].n_addresses;
 	/* Both tables; one more, because a set may be empty. */
-	d->routes = calloc(2 * (addresses + state->n_blocks) + 1, sizeof(*d->routes));
-	d->neighbours = calloc(addresses + 1, sizeof(*d->neighbours));
-	d->links = calloc(state->n_pods + 1, sizeof(*d->links));
-	d->refused = calloc(state->n_blocks + 1, sizeof(*d->refused));
+	d->routes = calloc(2 * (addresses + state->n_blocks + state->n_remote_blocks) +
+				   state->n_routes + 1,
+			   sizeof(*d->routes));
+	d->neighbours = calloc(addresses + 3 * state->n_remotes + state->n_remote_blocks + 1,
+			       sizeof(*d->neighbours));
+	d->links = calloc(state->n_pods + ARRAY_SIZE(d->tunnels) + 1, sizeof(*d->links));
 	m->singles = calloc(state->n_blocks + 1, sizeof(*m->singles));
-	return d->routes && d->neighbours && d->links && d->refused && m->singles ? 0 : -ENOMEM;
+	m->own = calloc(state->n_blocks + 1, sizeof(*m->own));
+	return d->routes && d->neighbours && d->links && m->singles && m->own ? 0 : -ENOMEM;
 }
 
 /* Several attachments may share a link: what one of them needs, the link needs. */
@@ -297,31 +353,46 @@ static void merge_links(struct desired *d)
 	d->n_links = kept + 1;
 }
 
-int desired_kernel(const struct kernel_desired *state, const struct kernel_view *view,
-		   const struct prefixes *protect, struct desired *ret)
+static int make(struct making *m)
 {
-	struct making m = { .state = state, .d.ipv6 = state->ipv6 };
-	struct desired *d = &m.d;
-	int err = make_room(&m);
+	const struct kernel_desired *state = m->state;
+	struct desired *d = &m->d;
+	int err;
 
-	if (err < 0) {
-		desired_done(d);
-		free(m.singles);
-		return err;
-	}
-	gather_singles(&m);
-	add_pods(&m, view);
-	for (size_t i = 0; i < state->n_blocks; i++)
-		if (!state->blocks[i].no_blackhole && !is_single(&state->blocks[i].block))
-			add_block(&m, &state->blocks[i].block, view, protect);
-	free(m.singles);
+	gather_own(m);
+	add_tunnels(m);
+	add_pods(m);
+	err = add_blocks(m);
+	err = err ?: add_remotes(m);
+	if (state->n_routes)
+		memcpy(d->routes + d->n_routes, state->routes,
+		       state->n_routes * sizeof(*d->routes));
+	d->n_routes += state->n_routes;
 
 	merge_links(d);
 	d->n_routes = sort_unique(d->routes, d->n_routes, sizeof(*d->routes), by_route, by_key);
 	d->n_neighbours = sort_unique(d->neighbours, d->n_neighbours, sizeof(*d->neighbours),
 				      by_neighbour, by_neighbour_key);
-	*ret = *d;
-	return 0;
+	return err;
+}
+
+int desired_kernel(const struct kernel_desired *state, const struct kernel_view *view,
+		   const struct prefixes *protect, struct desired *ret)
+{
+	struct making m = {
+		.state = state, .view = view, .protect = protect, .d.ipv6 = state->ipv6
+	};
+	int err = make_room(&m);
+
+	err = err ?: make(&m);
+	free(m.singles);
+	free(m.own);
+	free(m.underlays);
+	if (err < 0)
+		desired_done(&m.d);
+	else
+		*ret = m.d;
+	return err;
 }
 
 void desired_done(struct desired *d)
@@ -337,6 +408,18 @@ const struct kroute *desired_route(const struct desired *d, const struct kroute 
 {
 	return d->n_routes ? bsearch(exact, d->routes, d->n_routes, sizeof(*exact), by_route)
 			   : NULL;
+}
+
+const struct kroute *desired_route_at(const struct desired *d, const struct kroute *key)
+{
+	return d->n_routes ? bsearch(key, d->routes, d->n_routes, sizeof(*key), by_key) : NULL;
+}
+
+const struct desired_link *desired_link(const struct desired *d, uint32_t index)
+{
+	const struct desired_link key = { .index = index };
+
+	return d->n_links ? bsearch(&key, d->links, d->n_links, sizeof(key), by_link) : NULL;
 }
 
 const struct kneighbour *desired_neighbour(const struct desired *d, const struct kneighbour *key)

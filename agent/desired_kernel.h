@@ -17,6 +17,7 @@ struct desired_link {
 	uint32_t index;
 	char name[IF_NAME_TEXT];
 	bool ipv6;
+	bool tunnel; /* the overlay's device, and no pod's */
 	bool route_localnet;
 	bool fresh; /* being attached: what is left alone later is set once */
 };
@@ -25,7 +26,28 @@ bool desired_conf(const struct desired_link *l, enum devconf c, int32_t *ret);
 
 struct refused_block {
 	struct prefix block;
+	bool remote; /* no route to it; else no blackhole for it */
 	char why[128];
+};
+
+/* A device of the overlay. */
+struct desired_tunnel {
+	bool wanted;
+	bool stranger;  /* a device of another kind has its name, which is left */
+	bool outdated;  /* ours, but of another make: it goes, and what it carries with it */
+	uint32_t index; /* 0: it is not there as it should be */
+	bool ipv6;
+	struct ktunnel is;
+};
+/* What of it can be changed in place; for the rest it is made anew. */
+enum {
+	TUNNEL_LOCAL = 1,
+	TUNNEL_LEARNING = 2,
+	TUNNEL_TTL = 4,
+	TUNNEL_MTU = 8,
+	TUNNEL_MAC = 16,
+	TUNNEL_OFFLOAD = 32,
+	TUNNEL_ALL = 63,
 };
 
 struct desired {
@@ -35,6 +57,7 @@ struct desired {
 	size_t n_neighbours;
 	struct kroute *routes;
 	size_t n_routes;
+	struct desired_tunnel tunnels[2]; /* by the family of the underlay */
 	struct refused_block *refused;
 	size_t n_refused;
 	size_t without_link; /* pods */
@@ -47,4 +70,7 @@ int desired_kernel(const struct kernel_desired *state, const struct kernel_view 
 void desired_done(struct desired *d);
 
 const struct kroute *desired_route(const struct desired *d, const struct kroute *exact);
+/* With its key, whatever else. */
+const struct kroute *desired_route_at(const struct desired *d, const struct kroute *key);
+const struct desired_link *desired_link(const struct desired *d, uint32_t index);
 const struct kneighbour *desired_neighbour(const struct desired *d, const struct kneighbour *key);

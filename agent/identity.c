@@ -188,16 +188,24 @@ static void choose_configured(struct choice *x)
 	}
 }
 
+static const char *server_of(const struct choice *x)
+{
+	return x->c->server ?: "etcd";
+}
+
 static bool choose_source(struct choice *x, sa_family_t family)
 {
+	char towards[64], source[96];
+
+	snprintf(towards, sizeof(towards), "towards %s ", server_of(x));
+	snprintf(source, sizeof(source), "source address %s", towards);
 	for (size_t i = 0; i < x->c->n_sources; i++) {
 		const struct identity_source *s = &x->c->sources[i];
 		struct prefix p = { .address = s->address, .length = NO_LENGTH };
 
-		if (s->address.family != family ||
-		    !fits(x, &s->address, "towards etcd ", s->endpoint))
+		if (s->address.family != family || !fits(x, &s->address, towards, s->endpoint))
 			continue;
-		take(x, &p, "source address towards etcd ", s->endpoint);
+		take(x, &p, source, s->endpoint);
 		return true;
 	}
 	return false;
@@ -259,10 +267,15 @@ static struct address made_router_id(const char *name)
 
 static int none_fits(const struct choice *x, struct err *err)
 {
+	if (x->refused[0])
+		return err_set(
+			err, -EADDRNOTAVAIL,
+			"no address of this machine can be the node's (%s); start with --address",
+			x->refused);
 	return err_set(err, -EADDRNOTAVAIL,
-		       "no address of this machine can be the node's (%s); start with --address",
-		       x->refused[0] ? x->refused
-				     : "neither a source address towards etcd nor a default route");
+		       "no address of this machine can be the node's (neither a source address "
+		       "towards %s nor a default route); start with --address",
+		       server_of(x));
 }
 
 int identity_choose(const struct identity_candidates *c, const struct prefix *pools, size_t n_pools,

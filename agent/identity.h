@@ -63,6 +63,7 @@ struct identity_source {
 };
 
 struct identity_candidates {
+	const char *server;          /* what the sources lead to; NULL: "etcd" */
 	struct prefix configured[2]; /* length 0xff: not said */
 	size_t n_configured;
 	struct identity_source *sources;

@@ -77,7 +77,8 @@ static void end_check(struct ipam *m)
 		return;
 	m->checking = false;
 	m->cut_since = 0;
-	log_info("ipam", "after a long time without etcd every block has been looked at");
+	log_info("ipam", "after a long time without %s every block has been looked at",
+		 ipam_server(m));
 }
 
 static bool unverified(const struct ipam *m)
@@ -101,8 +102,9 @@ bool ipam_ready(struct ipam *m, struct err *why)
 	}
 	if (m->connected && (m->doubt || m->checking)) {
 		err_set(why, 0,
-			"it was cut off from etcd for more than a minute and first asks which "
-			"blocks it still has");
+			"it was cut off from %s for more than a minute and first asks which "
+			"blocks it still has",
+			ipam_server(m));
 		return false;
 	}
 	if (all_listed(m) && m->o.fence(m->o.arg) && m->connected &&
@@ -112,18 +114,20 @@ bool ipam_ready(struct ipam *m, struct err *why)
 	}
 	if (m->damaged && !m->host_listed) {
 		err_set(why, 0,
-			"files of this boot are damaged, so etcd must tell first what is in use");
+			"files of this boot are damaged, so %s must tell first what is in use",
+			ipam_server(m));
 		return false;
 	}
 	if (!m->local) {
 		err_set(why, 0,
-			m->connected ? "it is still reading etcd"
-				     : "etcd has not answered yet, and there is no local copy of "
-				       "this boot");
+			m->connected ? "it is still reading %s"
+				     : "%s has not answered yet, and there is no local copy of "
+				       "this boot",
+			ipam_server(m));
 		return false;
 	}
 	if (!m->served && !m->start_over) {
-		err_set(why, 0, "it has just started and is asking etcd");
+		err_set(why, 0, "it has just started and is asking %s", ipam_server(m));
 		return false;
 	}
 	limit = (int64_t)(m->inputs.reclaim_after ?: 3600) - RECLAIM_MARGIN;
@@ -132,10 +136,9 @@ bool ipam_ready(struct ipam *m, struct err *why)
 		quiet = cut_for(m);
 	if (quiet / (SECOND / 1000) * 60 / m->o.minute > limit) {
 		err_set(why, 0,
-			"etcd has been out of reach for more than %lld minutes, so this node's "
-			"blocks "
-			"may be given to others; it gives addresses again when etcd answers",
-			(long long)(limit / 60));
+			"%s has been out of reach for more than %lld minutes, so this node's "
+			"blocks may be given to others; it gives addresses again when %s answers",
+			ipam_server(m), (long long)(limit / 60), ipam_server(m));
 		return false;
 	}
 	m->served = true;
@@ -182,6 +185,7 @@ static int work(void *arg)
 		m->known = true;
 		m->o.known(m->o.arg);
 	}
+	ipam_tunnel_work(m);
 	if (all_listed(m)) {
 		ipam_restore_extents(m);
 		ipam_claim_ahead(m);
@@ -208,7 +212,8 @@ static void on_start_over(void *arg)
 		return;
 	m->start_over = true;
 	if (m->local && !m->connected)
-		log_warning("ipam", "etcd does not answer: serving from the files of this boot");
+		log_warning("ipam", "%s does not answer: serving from the files of this boot",
+			    ipam_server(m));
 	pass_mark(m->pass);
 }
 
@@ -220,20 +225,23 @@ static void on_heard_time(void *arg)
 	if (m->connected && all_listed(m) && ipam_records_save(m) < 0)
 		log_debug("ipam", "%s/records cannot be written", m->o.run_dir);
 	ipam_released_sweep(m);
-	/* Nobody watches the block keys themselves: one deleted or damaged by hand is found so. */
-	for (size_t i = 0; i < m->n_owned; i++)
-		m->owned[i]->verify = true;
-	pass_mark(m->pass);
+	/* Without an overlay nobody watches the block keys: one that is spoilt is found so. */
+	ipam_look_at_blocks(m);
 	timer_set(m->o.timers, &m->heard, m->o.minute, m->o.minute / 2);
 }
 
 /* --- from the store and the registration ---------------------------------------------------- */
 
-void ipam_registered(struct ipam *m)
+void ipam_look_at_blocks(struct ipam *m)
 {
 	for (size_t i = 0; i < m->n_owned; i++)
 		m->owned[i]->verify = true;
 	pass_mark(m->pass);
+}
+
+void ipam_registered(struct ipam *m)
+{
+	ipam_look_at_blocks(m);
 }
 
 void ipam_removed(struct ipam *m, bool removed)

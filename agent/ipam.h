@@ -54,8 +54,10 @@ struct ipam_options {
 	bool (*unplug)(const struct attachment *a, void *arg);
 	/* Once: everything has been read, and every block of ours is certain. */
 	void (*known)(void *arg);
-	/* Of the node's uplink; 0: unknown. */
-	uint32_t (*mtu)(void *arg);
+	/* Of a pod's link: as the node's uplink, or what fits into the tunnel; 0: unknown. */
+	uint32_t (*mtu)(bool encapsulated, void *arg);
+	/* ipam_tunnel() may have another answer. */
+	void (*tunnel_changed)(void *arg);
 	void *arg;
 };
 
@@ -68,6 +70,8 @@ AUTO_DEFINE(struct ipam *, ipam_free)
 void ipam_registered(struct ipam *m);
 void ipam_removed(struct ipam *m, bool removed);
 void ipam_notice(struct ipam *m, enum store_notice notice);
+/* Whether etcd still has every block as ours is asked now, and not within a minute. */
+void ipam_look_at_blocks(struct ipam *m);
 
 /* Whether addresses are served; if not, why. */
 bool ipam_ready(struct ipam *m, struct err *why);
@@ -86,6 +90,8 @@ void ipam_readiness(struct ipam *m, struct readiness *ret);
 void ipam_metrics(struct ipam *m, struct metrics *ret);
 struct pass_stats ipam_passes(const struct ipam *m);
 
+/* Whether somebody here has an address of it. */
+bool ipam_uses(const struct ipam *m, const char *network, const struct prefix *block);
 /* Own blocks that get routes; free() ret->v. */
 int ipam_routed_blocks(struct ipam *m, struct prefixes *ret);
 /* As the kernel's part wants it; the addresses go to room, which has place for them. */
@@ -108,6 +114,26 @@ const struct attachment *ipam_find(const struct ipam *m, const struct attachment
 void ipam_link_gone(struct ipam *m, const char *link);
 /* Unplugs again what is being released: at the start, and after a failure. */
 void ipam_unplug_again(struct ipam *m);
+
+/*
+ * The address of this node's end of the overlay, one for each family (0: IPv4, 1: IPv6) that is
+ * wanted; nothing is taken or given back before the first call. It is reserved: no boot frees it.
+ */
+void ipam_want_tunnel(struct ipam *m, const bool wanted[2]);
+enum ipam_tunnel_state {
+	IPAM_TUNNEL_NONE,    /* not wanted */
+	IPAM_TUNNEL_PENDING, /* it will come */
+	IPAM_TUNNEL_HELD,
+	IPAM_TUNNEL_REFUSED, /* there is none, and why */
+};
+struct ipam_tunnel {
+	enum ipam_tunnel_state state;
+	struct address address;
+	struct err why;
+};
+struct ipam_tunnel ipam_tunnel(const struct ipam *m, int family);
+/* config, pools and extents are known, from etcd or from the file of this boot. */
+bool ipam_inputs_known(const struct ipam *m);
 
 /* Handlers of docs/API.md. */
 void ipam_assign(struct ipam *m, struct serve_request *request);

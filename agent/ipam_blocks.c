@@ -69,6 +69,13 @@ void ipam_owned_remove(struct ipam *m, struct owned *o)
 	m->o.routes_changed(true, m->o.arg);
 }
 
+bool ipam_uses(const struct ipam *m, const char *network, const struct prefix *block)
+{
+	const struct own_block *b = allocator_block(m->allocator, network, block);
+
+	return b && b->stock.n_used;
+}
+
 void ipam_blocks_done(struct ipam *m)
 {
 	while (m->n_owned)
@@ -457,9 +464,9 @@ void ipam_restore_extents(struct ipam *m)
 bool ipam_can_claim(const struct ipam *m, struct err *why)
 {
 	if (!ipam_fence_revision(m))
-		err_set(why, 0, "this node is not registered in etcd");
+		err_set(why, 0, "this node is not registered with %s", ipam_server(m));
 	else if (!m->connected)
-		err_set(why, 0, "etcd cannot be reached");
+		err_set(why, 0, "%s cannot be reached", ipam_server(m));
 	else if (!m->watches[INPUT_EXTENTS].in_sync || !m->watches[INPUT_POOLS].in_sync)
 		err_set(why, 0, "the pools are still being read");
 	else

@@ -13,6 +13,7 @@
 #include "lib/keys.h"
 #include "lib/pass.h"
 #include "lib/pod_link.h"
+#include "lib/store_stats.h"
 
 /* A record as etcd had it last: what the allocator is configured from, and what the file keeps. */
 struct raw {
@@ -125,6 +126,11 @@ struct ipam {
 	bool checking;     /* and is being asked about each of them, those that are unchecked */
 	/* requests */
 	TAILQ_HEAD(waiting_list, waiting) waitings; /* first come, first served */
+	/* the overlay's end here, by family */
+	struct {
+		bool told, wanted[2];
+		struct err refused[2];
+	} tunnels;
 	/* house-keeping */
 	struct timer leaks, heard, start, ripe, mend, write, again;
 	bool start_over;      /* the grace for etcd at the start has passed */
@@ -134,6 +140,12 @@ struct ipam {
 	sd_event_source *spool;
 	int spool_dir, released_dir;
 };
+
+/* Whom we get our blocks from, for sentences. */
+static inline const char *ipam_server(const struct ipam *m)
+{
+	return store_server(m->o.store);
+}
 
 static inline int64_t ipam_now(void)
 {
@@ -202,6 +214,14 @@ struct json_object *ipam_drop(struct ipam *m, const struct attachment_key *key, 
 /* Gives its addresses back now, whatever its link; ret_list may be NULL. 0 or -errno. */
 int ipam_free_addresses(struct ipam *m, const struct attachment_key *key,
 			struct json_object *ret_list, struct err *err);
+
+/* The file first, then etcd; if it cannot be written, nothing has happened. 0 or -errno. */
+int ipam_keep(struct ipam *m, const struct assign_result *result);
+
+/* ipam_tunnel.c */
+void ipam_tunnel_work(struct ipam *m);
+/* Whether pods of that pool are reached through the overlay. */
+bool ipam_pool_encapsulates(const struct ipam *m, const char *name);
 
 /* ipam_attach.c */
 /* Whether it stays in use for now, because its link must be destroyed first; sees to that. */

@@ -107,10 +107,13 @@ static void reply_assigned(struct ipam *m, struct serve_request *request,
 			   const struct attachment *a, bool existing)
 {
 	AUTO(json_put) struct json_object *o = json_object_new_object();
+	bool encapsulated = false;
 
 	json_object_object_add(o, "addresses", ipam_addresses(a));
 	add_pool_parts(m, a, o);
-	json_object_object_add(o, "mtu", json_object_new_int64(m->o.mtu(m->o.arg)));
+	for (size_t i = 0; i < a->addresses.n; i++)
+		encapsulated = encapsulated || ipam_pool_encapsulates(m, a->addresses.v[i].pool);
+	json_object_object_add(o, "mtu", json_object_new_int64(m->o.mtu(encapsulated, m->o.arg)));
 	json_object_object_add(o, "existing", json_object_new_boolean(existing));
 	serve_reply_json(request, 200, o);
 }
@@ -200,7 +203,7 @@ static void refuse(struct waiting *w, unsigned code, const char *text)
  * Written before anybody is told; if it cannot be, nothing has happened. What was in use before
  * this call, known by etcd or a route alone, stays in use.
  */
-static int keep(struct ipam *m, const struct assign_result *result)
+int ipam_keep(struct ipam *m, const struct assign_result *result)
 {
 	struct attachment_key key = attachment_key(result->attachment);
 	/* A repeated ADD may find that an earlier one could not write it. */
@@ -220,7 +223,7 @@ static int keep(struct ipam *m, const struct assign_result *result)
 static void assigned(struct waiting *w, const struct assign_result *result)
 {
 	struct ipam *m = w->ipam;
-	int r = keep(m, result);
+	int r = ipam_keep(m, result);
 
 	if (r < 0) {
 		serve_reply_error(w->request, 500, 5, NULL, "writing the attachment's file: %s",
@@ -480,6 +483,9 @@ struct json_object *ipam_drop(struct ipam *m, const struct attachment_key *key, 
 
 	cancel_waiting(m, key);
 	held = allocator_find(m->allocator, key);
+	/* Not a pod's: it goes with the overlay. */
+	if (held && held->reserved)
+		return list;
 	if (held && ipam_held_by_link(m, held)) {
 		list_addresses(list, held);
 	} else if (ipam_free_addresses(m, key, list, err) < 0) {

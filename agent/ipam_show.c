@@ -41,6 +41,7 @@ static struct json_object *attachment_object(const struct attachment *a)
 	add_text(o, "ipam", a->ipam);
 	add_text(o, "state", attachment_state_name(a->state));
 	add_text(o, "since", a->assigned ? clock_utc_of_boottime(a->assigned, time) : "");
+	json_object_object_add(o, "reserved", json_object_new_boolean(a->reserved));
 	/* No file says so, only a route or a key in etcd. */
 	json_object_object_add(o, "mark", json_object_new_boolean(attachment_is_mark(a)));
 	json_object_object_add(o, "addresses", ipam_addresses(a));
@@ -97,7 +98,8 @@ size_t ipam_attachments(const struct ipam *m)
 	size_t n = 0;
 
 	for (size_t i = 0; i < all->n; i++)
-		n += !attachment_is_mark(all->v[i]) && all->v[i]->state != ATTACHMENT_RELEASING;
+		n += !attachment_is_mark(all->v[i]) && !all->v[i]->reserved &&
+		     all->v[i]->state != ATTACHMENT_RELEASING;
 	return n;
 }
 

@@ -10,7 +10,7 @@
 #include "agent/ipam_parts.h"
 #include "ipam/attachment_file.h"
 #include "lib/kern.h"
-#include "lib/pod_link.h"
+#include "lib/route_protocol.h"
 
 #define MEND_MS 200
 
@@ -102,7 +102,7 @@ static int mark_route(const struct nlmsghdr *hdr, void *arg)
 	struct address address = { 0 };
 	int r;
 
-	if (hdr->nlmsg_type != RTM_NEWROUTE || route->rtm_protocol != ROUTE_PROTOCOL)
+	if (hdr->nlmsg_type != RTM_NEWROUTE || route->rtm_protocol != route_protocol)
 		return 0;
 	address.family = route->rtm_family;
 	if ((address.family != AF_INET && address.family != AF_INET6) ||
@@ -110,8 +110,9 @@ static int mark_route(const struct nlmsghdr *hdr, void *arg)
 		return 0;
 	if (nlmsg_parse((struct nlmsghdr *)(uintptr_t)hdr, sizeof(*route), attrs, RTA_MAX, NULL) <
 		    0 ||
-	    !attrs[RTA_DST])
+	    !attrs[RTA_DST] || attrs[RTA_GATEWAY])
 		return 0;
+	/* One with a gateway leads to another node's block of a single address. */
 	memcpy(address.bytes, nla_data(attrs[RTA_DST]), address_bits(&address) / 8);
 	r = allocator_mark(m->allocator, "", &address, NULL, ipam_now());
 	return r < 0 ? r : 0;

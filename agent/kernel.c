@@ -242,6 +242,7 @@ struct kernel_stats kernel_stats(const struct kernel *k)
 	s.links = k->view.n_pod_links;
 	s.routes = k->view.n_routes;
 	s.neighbours = k->view.n_neighbours;
+	s.fdb = k->view.n_fdb;
 	return s;
 }
 
@@ -252,7 +253,9 @@ struct pass_stats kernel_passes(const struct kernel *k)
 
 const char *kernel_thing_name(enum kernel_thing thing)
 {
-	static const char *const names[] = { "host", "link", "neighbour", "route" };
+	static const char *const names[] = {
+		"host", "link", "neighbour", "route", "tunnel", "fdb"
+	};
 
 	return thing < ARRAY_SIZE(names) ? names[thing] : "?";
 }

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "agent/kernel_objects.h"
 #include "lib/health.h"
 #include "lib/pass.h"
 #include "lib/timers.h"
@@ -33,6 +34,40 @@ struct kernel_block {
 	bool no_blackhole;
 };
 
+/*
+ * This node's end of the overlay, at most one for each family of the underlay: local's family says
+ * which, and so the device's name.
+ */
+struct kernel_tunnel {
+	struct address local; /* of this node: what it sends from */
+	struct mac mac;       /* the same on both */
+	uint32_t vni, mtu;
+	uint16_t port;
+	bool checksum_offload;
+	struct address addresses[2]; /* of the device, as /32 and /128 */
+	size_t n_addresses;
+};
+
+/* Another node, or the holder of a lease. */
+struct kernel_remote {
+	struct address
+		underlay; /* where its tunnel ends; its family says which of ours leads there */
+	struct address node[2]; /* IPv4, IPv6, for direct routes; AF_UNSPEC: none */
+	struct mac mac;
+	/*
+	 * Of its tunnel's end, IPv4 and IPv6. AF_UNSPEC: the first address of each of its blocks
+	 * serves as the next hop, as flannel has it.
+	 */
+	struct address vtep[2];
+};
+
+struct kernel_remote_block {
+	struct prefix block;
+	uint32_t remote; /* whose; its index */
+	/* A plain route where the remote's address of the block's family is in a subnet of ours. */
+	bool may_be_direct;
+};
+
 /* All that should be; arrays are free()d by who asked. Pods that are being released are not in it.
  */
 struct kernel_desired {
@@ -40,6 +75,14 @@ struct kernel_desired {
 	size_t n_pods;
 	struct kernel_block *blocks;
 	size_t n_blocks;
+	struct kernel_tunnel *tunnels;
+	size_t n_tunnels;
+	struct kernel_remote *remotes;
+	size_t n_remotes;
+	struct kernel_remote_block *remote_blocks;
+	size_t n_remote_blocks;
+	struct kroute *routes; /* whatever else is ours, as it is to be: static routes */
+	size_t n_routes;
 	uint32_t export_table; /* 0: none */
 	bool ipv6;             /* IPv6 pools are in use: forwarding is wanted for it too */
 };
@@ -94,6 +137,10 @@ int kernel_check(struct kernel *k, const struct kernel_pod *pod, struct err *err
 unsigned kernel_link_index(const struct kernel *k, const char *name);
 /* Names of all pod links of ours that are in DOOMED_GROUP; free() the array and each name. */
 int kernel_doomed(const struct kernel *k, struct texts *ret);
+/* How another node's block is reached, by the route of ours that the kernel holds for it. */
+enum kernel_way { KERNEL_WAY_NONE, KERNEL_WAY_DIRECT, KERNEL_WAY_TUNNEL, KERNEL_WAYS };
+const char *kernel_way_name(enum kernel_way way); /* "missing", "direct", "tunnel" */
+enum kernel_way kernel_way(const struct kernel *k, const struct prefix *block);
 /* Of the link that leads to this address of the node (its uplink); 0: unknown. */
 uint32_t kernel_uplink_mtu(const struct kernel *k, const struct address *node);
 
@@ -103,12 +150,14 @@ enum kernel_thing {
 	KERNEL_LINK, /* its settings */
 	KERNEL_NEIGHBOUR,
 	KERNEL_ROUTE,
+	KERNEL_TUNNEL, /* the overlay's device, its addresses */
+	KERNEL_FDB,
 	KERNEL_THINGS
 };
 const char *kernel_thing_name(enum kernel_thing thing); /* "host", "link", ... */
 
 struct kernel_stats {
-	uint64_t links, routes, neighbours; /* ours, as the kernel holds them */
+	uint64_t links, routes, neighbours, fdb; /* ours, as the kernel holds them */
 	uint64_t repaired[KERNEL_THINGS];
 	uint64_t repairs;   /* what somebody else had changed or removed */
 	uint64_t conflicts; /* strangers' routes in the way at the moment */

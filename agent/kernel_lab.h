@@ -33,6 +33,14 @@ struct lab {
 	size_t n_pods;
 	struct kernel_block blocks[LAB_PODS];
 	size_t n_blocks;
+	struct kroute routes[LAB_PODS];
+	size_t n_routes;
+	struct kernel_tunnel tunnels[2];
+	size_t n_tunnels;
+	struct kernel_remote remotes[LAB_PODS];
+	size_t n_remotes;
+	struct kernel_remote_block remote_blocks[2 * LAB_PODS];
+	size_t n_remote_blocks;
 	struct prefixes protect;
 	uint32_t export_table;
 	bool ipv6;
@@ -147,12 +155,25 @@ static inline int lab_desire(struct kernel_desired *ret, void *arg)
 		return l->desire(ret);
 	*ret = (struct kernel_desired){ .n_pods = l->n_pods,
 					.n_blocks = l->n_blocks,
+					.n_routes = l->n_routes,
 					.export_table = l->export_table,
 					.ipv6 = l->ipv6 };
 	ret->pods = calloc(l->n_pods + 1, sizeof(*ret->pods));
 	ret->blocks = calloc(l->n_blocks + 1, sizeof(*ret->blocks));
+	ret->routes = calloc(l->n_routes + 1, sizeof(*ret->routes));
+	memcpy(ret->routes, l->routes, l->n_routes * sizeof(*ret->routes));
 	memcpy(ret->pods, l->pods, l->n_pods * sizeof(*ret->pods));
 	memcpy(ret->blocks, l->blocks, l->n_blocks * sizeof(*ret->blocks));
+	ret->n_tunnels = l->n_tunnels;
+	ret->tunnels = calloc(l->n_tunnels + 1, sizeof(*ret->tunnels));
+	memcpy(ret->tunnels, l->tunnels, l->n_tunnels * sizeof(*ret->tunnels));
+	ret->n_remotes = l->n_remotes;
+	ret->remotes = calloc(l->n_remotes + 1, sizeof(*ret->remotes));
+	memcpy(ret->remotes, l->remotes, l->n_remotes * sizeof(*ret->remotes));
+	ret->n_remote_blocks = l->n_remote_blocks;
+	ret->remote_blocks = calloc(l->n_remote_blocks + 1, sizeof(*ret->remote_blocks));
+	memcpy(ret->remote_blocks, l->remote_blocks,
+	       l->n_remote_blocks * sizeof(*ret->remote_blocks));
 	return 0;
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/kernel_message.h"
+#include "agent/kernel_message_parts.h"
 
 #include <errno.h>
 #include <linux/if_addr.h>
-#include <linux/if_link.h>
 #include <linux/neighbour.h>
 #include <linux/netconf.h>
 #include <linux/rtnetlink.h>
@@ -11,19 +10,7 @@
 
 /* --- attributes ----------------------------------------------------------------------------- */
 
-struct attribute {
-	unsigned type;
-	const uint8_t *data;
-	size_t length;
-};
-
-/* What is left of a list of attributes. */
-struct attributes {
-	const uint8_t *at;
-	size_t left;
-};
-
-static bool next_attribute(struct attributes *list, struct attribute *ret)
+bool next_attribute(struct attributes *list, struct attribute *ret)
 {
 	struct nlattr a;
 	size_t step;
@@ -43,13 +30,12 @@ static bool next_attribute(struct attributes *list, struct attribute *ret)
 	return true;
 }
 
-static struct attributes nested(const struct attribute *a)
+struct attributes nested(const struct attribute *a)
 {
 	return (struct attributes){ a->data, a->length };
 }
 
-/* Copies the family's header and gives what follows it. */
-static int open_message(const struct nlmsghdr *hdr, void *body, size_t size, struct attributes *ret)
+int open_message(const struct nlmsghdr *hdr, void *body, size_t size, struct attributes *ret)
 {
 	const uint8_t *p = (const uint8_t *)hdr;
 	size_t start = NLMSG_HDRLEN + NLMSG_ALIGN(size);
@@ -63,7 +49,7 @@ static int open_message(const struct nlmsghdr *hdr, void *body, size_t size, str
 	return 0;
 }
 
-static uint32_t read_u32(const struct attribute *a, uint32_t otherwise)
+uint32_t read_u32(const struct attribute *a, uint32_t otherwise)
 {
 	uint32_t v = otherwise;
 
@@ -81,7 +67,7 @@ static uint64_t read_u64(const struct attribute *a)
 	return v;
 }
 
-static bool read_address(const struct attribute *a, sa_family_t family, struct address *ret)
+bool read_address(const struct attribute *a, sa_family_t family, struct address *ret)
 {
 	size_t size = family == AF_INET ? 4 : 16;
 
@@ -97,89 +83,6 @@ static bool is_ip(sa_family_t family)
 	return family == AF_INET || family == AF_INET6;
 }
 
-/* --- links ---------------------------------------------------------------------------------- */
-
-/* The kernel's array may be shorter or longer than our headers say. */
-static void read_conf_array(const struct attribute *a, sa_family_t family, struct klink *ret)
-{
-	for (size_t c = 0; c < N_DEVCONF; c++) {
-		size_t offset = devconf_info[c].place * sizeof(int32_t);
-
-		if (devconf_info[c].family != family || offset + sizeof(int32_t) > a->length)
-			continue;
-		memcpy(&ret->conf[c], a->data + offset, sizeof(int32_t));
-		ret->known |= CONF_BIT(c);
-	}
-}
-
-static void read_af_spec(const struct attribute *spec, struct klink *ret)
-{
-	struct attributes families = nested(spec);
-	struct attribute family, a;
-
-	while (next_attribute(&families, &family)) {
-		struct attributes parts = nested(&family);
-
-		while (next_attribute(&parts, &a))
-			if (family.type == AF_INET && a.type == IFLA_INET_CONF)
-				read_conf_array(&a, AF_INET, ret);
-			else if (family.type == AF_INET6 && a.type == IFLA_INET6_CONF)
-				read_conf_array(&a, AF_INET6, ret);
-	}
-}
-
-static bool is_veth(const struct attribute *info)
-{
-	struct attributes parts = nested(info);
-	struct attribute a;
-
-	while (next_attribute(&parts, &a))
-		if (a.type == IFLA_INFO_KIND)
-			return a.length >= 4 && memcmp(a.data, "veth", 4) == 0 &&
-			       (a.length == 4 || a.data[4] == '\0');
-	return false;
-}
-
-static void read_name(const struct attribute *a, char name[IF_NAME_TEXT])
-{
-	size_t n = strnlen((const char *)a->data, a->length);
-
-	n = n < IF_NAME_TEXT ? n : IF_NAME_TEXT - 1;
-	memcpy(name, a->data, n);
-	name[n] = '\0';
-}
-
-int message_link(const struct nlmsghdr *hdr, struct klink *ret)
-{
-	struct klink l = { 0 };
-	struct attributes list;
-	struct attribute a;
-	struct ifinfomsg body;
-
-	/* A bridge tells of its ports by the same type; that is not about the link itself. */
-	if (open_message(hdr, &body, sizeof(body), &list) < 0 || body.ifi_family != AF_UNSPEC ||
-	    body.ifi_index <= 0)
-		return -EBADMSG;
-	l.index = (uint32_t)body.ifi_index;
-	l.flags = body.ifi_flags;
-	while (next_attribute(&list, &a)) {
-		if (a.type == IFLA_IFNAME)
-			read_name(&a, l.name);
-		else if (a.type == IFLA_MTU)
-			l.mtu = read_u32(&a, 0);
-		else if (a.type == IFLA_GROUP)
-			l.group = read_u32(&a, 0);
-		else if (a.type == IFLA_LINKINFO)
-			l.veth = is_veth(&a);
-		else if (a.type == IFLA_AF_SPEC)
-			read_af_spec(&a, &l);
-	}
-	if (!l.name[0])
-		return -EBADMSG;
-	*ret = l;
-	return 0;
-}
-
 /* --- routes --------------------------------------------------------------------------------- */
 
 /* Only tells differences apart, and "none" from all else. */
@@ -191,11 +94,74 @@ static uint32_t mix(uint32_t hash, const struct attribute *a)
 	return hash ?: 1;
 }
 
-static void read_route_attribute(const struct attribute *a, struct message_route *ret)
+static uint32_t mix_hop(uint32_t hash, const struct khop *h)
 {
-	struct kroute *r = &ret->route;
+	hash = mix(hash, &(struct attribute){ RTA_OIF, (const uint8_t *)&h->oif, sizeof(h->oif) });
+	return mix(hash,
+		   &(struct attribute){ RTA_GATEWAY, h->gateway.bytes, sizeof(h->gateway.bytes) });
+}
+
+/* One way out of several: its attributes, after its own header. */
+static int read_hop(const struct rtnexthop *h, struct attributes list, sa_family_t family,
+		    struct khop *ret, uint32_t *other)
+{
+	struct attribute a;
+
+	*ret = (struct khop){ .oif = (uint32_t)h->rtnh_ifindex,
+			      .onlink = h->rtnh_flags & RTNH_F_ONLINK };
+	if (h->rtnh_hops)
+		*other = mix(*other, &(struct attribute){ RTA_MULTIPATH, &h->rtnh_hops, 1 });
+	while (next_attribute(&list, &a)) {
+		if (a.type == RTA_GATEWAY && !read_address(&a, family, &ret->gateway))
+			return -EBADMSG;
+		if (a.type == RTA_VIA || a.type == RTA_ENCAP)
+			*other = mix(*other, &a);
+	}
+	return 0;
+}
+
+/* Their flags change with the state of the links and do not count, but for onlink. */
+static int read_hops(const struct attribute *multipath, struct kroute *r)
+{
+	struct attributes left = nested(multipath);
+	const struct khop *first;
+	struct khop v[KHOPS_MAX];
+	struct rtnexthop h;
+	size_t n = 0;
+
+	for (; left.left >= sizeof(h) && n < KHOPS_MAX; n++) {
+		struct attributes list;
+		size_t step;
+
+		memcpy(&h, left.at, sizeof(h));
+		if (h.rtnh_len < sizeof(h) || h.rtnh_len > left.left)
+			return -EBADMSG;
+		list = (struct attributes){ left.at + sizeof(h), h.rtnh_len - sizeof(h) };
+		if (read_hop(&h, list, r->dst.address.family, &v[n], &r->other) < 0)
+			return -EBADMSG;
+		step = RTNH_ALIGN((size_t)h.rtnh_len);
+		step = step < left.left ? step : left.left;
+		left.at += step;
+		left.left -= step;
+	}
+	if (n == 0)
+		return -EBADMSG;
+	r->hop = v[0];
+	r->hops = n == 1 ? 0 : khops_find(v, n) ?: KHOPS_UNKNOWN;
+	kroute_hops(r, &first);
+	r->hop = *first;
+	for (size_t i = 0; r->hops == KHOPS_UNKNOWN && i < n; i++)
+		r->other = mix_hop(r->other, &v[i]);
+	return 0;
+}
+
+static int read_route_attribute(const struct attribute *a, struct kroute *r)
+{
+	sa_family_t family = r->dst.address.family;
 
 	switch (a->type) {
+	case RTA_DST:
+		return read_address(a, family, &r->dst.address) ? 0 : -EBADMSG;
 	case RTA_TABLE:
 		r->table = read_u32(a, r->table);
 		break;
@@ -203,16 +169,12 @@ static void read_route_attribute(const struct attribute *a, struct message_route
 		r->metric = read_u32(a, 0);
 		break;
 	case RTA_OIF:
-		r->oif = read_u32(a, 0);
+		r->hop.oif = read_u32(a, 0);
 		break;
 	case RTA_GATEWAY:
-		ret->gateway_known = read_address(a, r->dst.address.family, &ret->gateway);
-		r->other = mix(r->other, a);
-		break;
+		return read_address(a, family, &r->hop.gateway) ? 0 : -EBADMSG;
 	case RTA_MULTIPATH:
-		/* Its flags change with the state of the links. */
-		r->other = mix(r->other, &(struct attribute){ .type = RTA_MULTIPATH });
-		break;
+		return read_hops(a, r);
 	case RTA_VIA:
 	case RTA_PREFSRC:
 	case RTA_SRC:
@@ -224,40 +186,75 @@ static void read_route_attribute(const struct attribute *a, struct message_route
 	default:
 		break;
 	}
+	return 0;
 }
 
-int message_route(const struct nlmsghdr *hdr, struct message_route *ret)
+int message_route(const struct nlmsghdr *hdr, struct kroute *ret)
 {
-	struct message_route m = { 0 };
 	struct attributes list;
 	struct attribute a;
 	struct rtmsg body;
+	struct kroute r;
 
 	if (open_message(hdr, &body, sizeof(body), &list) < 0 || !is_ip(body.rtm_family))
 		return -EBADMSG;
-	m.route = (struct kroute){ .table = body.rtm_table,
-				   .dst = { .address.family = body.rtm_family,
-					    .length = body.rtm_dst_len },
-				   .tos = body.rtm_tos,
-				   .type = body.rtm_type,
-				   .scope = body.rtm_scope,
-				   .protocol = body.rtm_protocol };
-	if (body.rtm_dst_len > address_bits(&m.route.dst.address))
+	r = (struct kroute){ .table = body.rtm_table,
+			     .dst = { .address.family = body.rtm_family,
+				      .length = body.rtm_dst_len },
+			     .hop.onlink = body.rtm_flags & RTNH_F_ONLINK,
+			     .tos = body.rtm_tos,
+			     .type = body.rtm_type,
+			     .scope = body.rtm_scope,
+			     .protocol = body.rtm_protocol };
+	if (body.rtm_dst_len > address_bits(&r.dst.address))
 		return -EBADMSG;
-	while (next_attribute(&list, &a)) {
-		if (a.type == RTA_DST && !read_address(&a, body.rtm_family, &m.route.dst.address))
+	while (next_attribute(&list, &a))
+		if (read_route_attribute(&a, &r) < 0)
 			return -EBADMSG;
-		read_route_attribute(&a, &m);
-	}
-	m.route.dst = prefix_mask(&m.route.dst);
+	r.dst = prefix_mask(&r.dst);
 	/* An IPv6 route that leads nowhere is shown on the loopback device. */
 	if (body.rtm_type != RTN_UNICAST && body.rtm_family == AF_INET6)
-		m.route.oif = 0;
-	*ret = m;
+		r.hop = (struct khop){ 0 };
+	/* Of several each has its own. */
+	if (r.hops == 0 && r.hop.gateway.family == AF_UNSPEC)
+		r.hop.onlink = false;
+	*ret = r;
 	return 0;
 }
 
 /* --- neighbours and addresses --------------------------------------------------------------- */
+
+/* The kernel tells an entry's own port, VNI, link or group of next hops where it has any. */
+static int message_fdb(const struct ndmsg *body, struct attributes list,
+		       struct message_neighbour *ret)
+{
+	struct message_neighbour m = {
+		.neighbour = { .link = (uint32_t)body->ndm_ifindex, .fdb = true },
+		.permanent = (body->ndm_state & NUD_PERMANENT) && (body->ndm_flags & NTF_SELF)
+	};
+	struct attribute a;
+	bool found = false;
+
+	while (next_attribute(&list, &a)) {
+		if (a.type == NDA_LLADDR) {
+			if (a.length != sizeof(m.neighbour.mac.bytes))
+				return -EBADMSG;
+			memcpy(m.neighbour.mac.bytes, a.data, a.length);
+			found = true;
+		} else if (a.type == NDA_DST) {
+			if (!read_address(&a, a.length == 4 ? AF_INET : AF_INET6,
+					  &m.neighbour.address))
+				return -EBADMSG;
+		} else if (a.type == NDA_PORT || a.type == NDA_VNI || a.type == NDA_IFINDEX ||
+			   a.type == NDA_SRC_VNI || a.type == NDA_NH_ID) {
+			m.neighbour.other = true;
+		}
+	}
+	if (!found)
+		return -EBADMSG;
+	*ret = m;
+	return 0;
+}
 
 int message_neighbour(const struct nlmsghdr *hdr, struct message_neighbour *ret)
 {
@@ -267,8 +264,11 @@ int message_neighbour(const struct nlmsghdr *hdr, struct message_neighbour *ret)
 	struct ndmsg body;
 	bool found = false;
 
-	if (open_message(hdr, &body, sizeof(body), &list) < 0 || !is_ip(body.ndm_family) ||
-	    body.ndm_ifindex <= 0)
+	if (open_message(hdr, &body, sizeof(body), &list) < 0 || body.ndm_ifindex <= 0)
+		return -EBADMSG;
+	if (body.ndm_family == AF_BRIDGE)
+		return message_fdb(&body, list, ret);
+	if (!is_ip(body.ndm_family))
 		return -EBADMSG;
 	m.neighbour.link = (uint32_t)body.ndm_ifindex;
 	m.permanent = (body.ndm_state & NUD_PERMANENT) && !(body.ndm_flags & NTF_PROXY);
@@ -278,7 +278,7 @@ int message_neighbour(const struct nlmsghdr *hdr, struct message_neighbour *ret)
 		else if (a.type == NDA_LLADDR && a.length == sizeof(m.neighbour.mac.bytes))
 			memcpy(m.neighbour.mac.bytes, a.data, a.length);
 		else if (a.type == NDA_PROTOCOL && a.length >= 1)
-			m.neighbour.ours = a.data[0] == ROUTE_PROTOCOL;
+			m.neighbour.ours = a.data[0] == route_protocol;
 	}
 	if (!found)
 		return -EBADMSG;

@@ -16,12 +16,7 @@
 
 int message_link(const struct nlmsghdr *hdr, struct klink *ret);
 
-struct message_route {
-	struct kroute route;
-	bool gateway_known;
-	struct address gateway; /* the first, if it has any */
-};
-int message_route(const struct nlmsghdr *hdr, struct message_route *ret);
+int message_route(const struct nlmsghdr *hdr, struct kroute *ret);
 
 struct message_neighbour {
 	struct kneighbour neighbour;

@@ -153,7 +153,7 @@ static inline struct message route_message(uint16_t type, uint16_t flags, uint32
 
 static inline void route(struct kernel_view *v, const char *dst, uint32_t oif)
 {
-	take(v, route_message(RTM_NEWROUTE, 0, OTHERS, dst, oif, ROUTE_PROTOCOL));
+	take(v, route_message(RTM_NEWROUTE, 0, OTHERS, dst, oif, route_protocol));
 }
 
 /* --- neighbours and addresses --- */
@@ -173,7 +173,7 @@ static inline struct message neighbour_message(uint16_t type, uint32_t link, con
 	const struct ndmsg body = { .ndm_family = (uint8_t)a.family,
 				    .ndm_ifindex = (int)link,
 				    .ndm_state = nud };
-	const uint8_t lladdr[] = { 2, 0, 0, 0, 0, mac }, protocol = ROUTE_PROTOCOL;
+	const uint8_t lladdr[] = { 2, 0, 0, 0, 0, mac }, protocol = route_protocol;
 	struct message m = begin(type, 0, OTHERS, &body, sizeof(body));
 
 	put(&m, NDA_DST, a.bytes, address_bits(&a) / 8);

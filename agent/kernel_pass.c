@@ -10,6 +10,8 @@
 
 /* So many are named; the rest is counted. */
 #define TOLD_AT_ONCE 10
+/* A tunnel goes, is made anew, and gets what should be on it. */
+#define STEPS 3
 
 /* --- what somebody else did ----------------------------------------------------------------- */
 
@@ -27,7 +29,12 @@ static enum kernel_thing thing_of(const struct change *c)
 		return KERNEL_LINK;
 	case CHANGE_NEIGHBOUR:
 	case CHANGE_NEIGHBOUR_GONE:
-		return KERNEL_NEIGHBOUR;
+		return c->neighbour.fdb ? KERNEL_FDB : KERNEL_NEIGHBOUR;
+	case CHANGE_TUNNEL:
+	case CHANGE_TUNNEL_GONE:
+	case CHANGE_ADDRESS:
+	case CHANGE_ADDRESS_GONE:
+		return KERNEL_TUNNEL;
 	default:
 		return KERNEL_ROUTE;
 	}
@@ -45,6 +52,9 @@ static uint8_t fights_of(const struct kernel_view *view, const struct change *c)
 	case CHANGE_LINK:
 		l = kernel_view_link(view, c->link.index);
 		return l ? l->h.fights : 0;
+	case CHANGE_TUNNEL:
+	case CHANGE_ADDRESS:
+		return view->tunnels[c->tunnel].h.fights;
 	case CHANGE_NEIGHBOUR:
 		n = kernel_view_neighbour(view, &c->neighbour);
 		return n ? n->h.fights : 0;
@@ -65,7 +75,8 @@ static void tell_repair(const struct kernel_view *view, const struct change *c)
 			&limit, LOG_LEVEL_WARNING, "kernel",
 			"%s was changed by somebody again and again; it is put back more slowly",
 			text);
-	else if (c->kind == CHANGE_LINK || c->kind == CHANGE_HOST)
+	else if (c->kind == CHANGE_LINK || c->kind == CHANGE_HOST ||
+		 (c->kind == CHANGE_TUNNEL && c->want->index))
 		log_warning("kernel", "%s was changed by somebody and is set again", text);
 	else
 		log_warning("kernel", "%s was removed by somebody and is back", text);
@@ -103,8 +114,8 @@ static void tell_conflict(struct held_route *r, void *arg)
 
 	if (!r->stranger || t->n++ >= TOLD_AT_ONCE)
 		return;
-	l = kernel_view_link(&t->k->view, r->stranger->oif);
-	own = kernel_view_link(&t->k->view, r->route.oif);
+	l = kernel_view_link(&t->k->view, r->stranger->hop.oif);
+	own = kernel_view_link(&t->k->view, r->route.hop.oif);
 	snprintf(part, sizeof(part), "route/%s", prefix_print(&r->route.dst, dst));
 	health_set(t->k->options.health, part, LOG_LEVEL_WARNING,
 		   "route %s cannot be set: %s of protocol %s is in the way and is left; remove "
@@ -127,17 +138,54 @@ static void tell_conflicts(struct kernel *k)
 	k->stats.conflicts = k->view.n_conflicts;
 }
 
-static void tell_refused(struct kernel *k, const struct desired *d)
+static void tell_refused_remote(struct kernel *k, const struct refused_block *refused)
 {
 	char part[HEALTH_PART], text[PREFIX_TEXT];
 
-	for (size_t i = 0; i < d->n_refused; i++) {
-		snprintf(part, sizeof(part), "blackhole/%s",
-			 prefix_print(&d->refused[i].block, text));
-		health_set(k->options.health, part, LOG_LEVEL_ERROR,
-			   "no blackhole for block %s: it would cover %s", text, d->refused[i].why);
-	}
+	snprintf(part, sizeof(part), "overlay/%s", prefix_print(&refused->block, text));
+	health_set(k->options.health, part, LOG_LEVEL_ERROR,
+		   "no route to block %s of another node: %s", text, refused->why);
+}
+
+static void tell_refused_blackhole(struct kernel *k, const struct refused_block *refused)
+{
+	char part[HEALTH_PART], text[PREFIX_TEXT];
+
+	snprintf(part, sizeof(part), "blackhole/%s", prefix_print(&refused->block, text));
+	health_set(k->options.health, part, LOG_LEVEL_ERROR,
+		   "no blackhole for block %s: it would cover %s", text, refused->why);
+}
+
+static void tell_refused(struct kernel *k, const struct desired *d)
+{
+	size_t remote = 0;
+
+	for (size_t i = 0; i < d->n_refused; i++)
+		if (!d->refused[i].remote)
+			tell_refused_blackhole(k, &d->refused[i]);
+		else if (remote++ < TOLD_AT_ONCE)
+			tell_refused_remote(k, &d->refused[i]);
+	if (remote > TOLD_AT_ONCE)
+		health_set(k->options.health, "overlay/others", LOG_LEVEL_ERROR,
+			   "no routes to %zu more blocks of other nodes", remote - TOLD_AT_ONCE);
 	health_sweep(k->options.health, "blackhole/");
+	health_sweep(k->options.health, "overlay/");
+}
+
+static void tell_tunnels(struct kernel *k, const struct desired *d)
+{
+	char part[HEALTH_PART];
+
+	for (int i = 0; i < (int)ARRAY_SIZE(d->tunnels); i++) {
+		if (!d->tunnels[i].stranger)
+			continue;
+		snprintf(part, sizeof(part), "tunnel/%s", tunnel_name(i));
+		health_set(k->options.health, part, LOG_LEVEL_ERROR,
+			   "device %s cannot be made: there is one of that name that is not of kind "
+			   "vxlan, and it is left; remove or rename it",
+			   tunnel_name(i));
+	}
+	health_sweep(k->options.health, "tunnel/");
 }
 
 /* The larger of the host's and the link's counts: a loose one for all weakens every pod's. */
@@ -190,6 +238,10 @@ static int wanted(struct kernel *k, struct desired *ret)
 		k->export_table = state.export_table;
 	free(state.pods);
 	free(state.blocks);
+	free(state.tunnels);
+	free(state.remotes);
+	free(state.remote_blocks);
+	free(state.routes);
 	free(protect.v);
 	return r;
 }
@@ -202,7 +254,7 @@ static void set_later(struct kernel *k, uint64_t now, uint64_t next)
 		timer_clear(k->options.timers, &k->later_timer);
 }
 
-static int work(struct kernel *k, const struct desired *d)
+static int work(struct kernel *k, const struct desired *d, bool *ret_again)
 {
 	uint64_t now = timers_now(k->options.timers);
 	struct changes changes = { 0 };
@@ -218,6 +270,8 @@ static int work(struct kernel *k, const struct desired *d)
 		tell_host(k, &changes);
 		tell_conflicts(k);
 		tell_refused(k, d);
+		tell_tunnels(k, d);
+		*ret_again = applied.again;
 		tell_failures(k, &applied);
 		set_later(k, now, changes.next);
 	}
@@ -227,7 +281,7 @@ static int work(struct kernel *k, const struct desired *d)
 
 static int read_and_work(struct kernel *k, struct err *err)
 {
-	struct desired d = { 0 };
+	bool again = true;
 	int r = 0;
 
 	kernel_drain(k);
@@ -239,10 +293,15 @@ static int read_and_work(struct kernel *k, struct err *err)
 	}
 	if (r == 0 && k->view.gateways_stale)
 		r = kernel_read_gateways(k);
-	k->view.news = false;
-	r = r ?: wanted(k, &d);
-	r = r ?: work(k, &d);
-	desired_done(&d);
+	for (int i = 0; r == 0 && again && i < STEPS; i++) {
+		struct desired d = { 0 };
+
+		kernel_drain(k);
+		k->view.news = again = false;
+		r = wanted(k, &d);
+		r = r ?: work(k, &d, &again);
+		desired_done(&d);
+	}
 	return r;
 }
 

@@ -94,7 +94,7 @@ static int stranger_error(struct kernel *k, const struct desired *d, struct err 
 
 		if (!r || !r->stranger)
 			continue;
-		l = kernel_view_link(&k->view, r->stranger->oif);
+		l = kernel_view_link(&k->view, r->stranger->hop.oif);
 		return err_set(err, -EEXIST,
 			       "%s: a route of somebody else is in the way: %s proto %s",
 			       prefix_print(&r->route.dst, ours),

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "agent/apply_tunnel.h"
 #include "agent/kernel_parts.h"
 #include "agent/kernel_request.h"
 #include "lib/log.h"
@@ -32,7 +33,8 @@
 /*
  * Lets by what may concern us, so that the agent sleeps while a routing daemon feeds a million
  * routes to the kernel and every neighbour on the LAN is probed each minute. New routes of
- * daemons that do not replace another, and neighbours without our protocol number, are left out.
+ * daemons that do not replace another, neighbours without our protocol number, and what bridges
+ * learn are left out.
  * Numbers in netlink headers are in host order, BPF's loads in network order.
  */
 static int attach_filter(int fd)
@@ -53,14 +55,19 @@ static int attach_filter(int fd)
 		IF_EQUAL(RTPROT_OSPF, 1, 0),
 		PASS,
 		DROP,
-		/* A neighbour: A has where its attributes start, X which one is looked for. */
+		/* A neighbour: of a device's own table, which bridges do not tell as such? */
+		LOAD_BYTE(FIELD(struct ndmsg, ndm_family)),
+		IF_EQUAL(AF_BRIDGE, 0, 2),
+		LOAD_BYTE(FIELD(struct ndmsg, ndm_flags)),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NTF_SELF, 7, 8),
+		/* A has where its attributes start, X which one is looked for. */
 		BPF_STMT(BPF_LD | BPF_IMM, NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(struct ndmsg))),
 		BPF_STMT(BPF_LDX | BPF_IMM, NDA_PROTOCOL),
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_NLATTR)),
 		IF_EQUAL(0, 4, 0),
 		BPF_STMT(BPF_MISC | BPF_TAX, 0),
 		BPF_STMT(BPF_LD | BPF_B | BPF_IND, NLA_HDRLEN),
-		IF_EQUAL(ROUTE_PROTOCOL, 0, 1),
+		IF_EQUAL(route_protocol, 0, 1),
 		PASS,
 		DROP,
 	};
@@ -99,6 +106,18 @@ static void enable_delivery(struct kernel *k)
 		sd_event_source_set_enabled(k->deliver, SD_EVENT_ONESHOT);
 }
 
+/* No message tells of it, but one tells that something of the link was changed. */
+static void read_offloads(struct kernel *k)
+{
+	for (int i = 0; i < 2; i++) {
+		struct held_link *l = kernel_view_link_named(&k->view, tunnel_name(i));
+		bool on;
+
+		if (l && l->tunnel && l->offload_stale && offload_read(l->link.name, &on) == 0)
+			kernel_view_offload(&k->view, l, on);
+	}
+}
+
 void kernel_drain(struct kernel *k)
 {
 	static struct log_limit limit = { .interval_ms = 60000 };
@@ -111,7 +130,12 @@ void kernel_drain(struct kernel *k)
 		k->reread = true;
 		k->view.news = true;
 	}
+	if (k->view.torn) {
+		k->view.torn = false;
+		k->reread = k->view.news = true;
+	}
 	kernel_view_settle(&k->view);
+	read_offloads(k);
 	enable_delivery(k);
 	/* The pass under way sees to it itself. */
 	if (k->view.news && k->pass && !k->working)
@@ -221,7 +245,7 @@ static int dump_links(struct kernel *k, struct err *err)
 }
 
 /* The kernel does not say when such a dump is torn; events that came meanwhile do. */
-static int dump_routes6(struct kernel *k, struct err *err)
+static int dump_routes6(struct kernel *k, enum view_part part, uint8_t protocol, struct err *err)
 {
 	int r = 0;
 
@@ -229,13 +253,29 @@ static int dump_routes6(struct kernel *k, struct err *err)
 		uint64_t told;
 
 		kernel_drain(k);
-		r = dump(k, VIEW_ROUTES6, ask_routes(AF_INET6, ROUTE_PROTOCOL, 0, 0), err);
+		r = dump(k, part, ask_routes(AF_INET6, protocol, 0, 0), err);
 		told = k->view.route6_events;
 		kernel_drain(k);
 		if (r < 0 || k->view.route6_events == told)
 			break;
 	}
 	return r == -EAFNOSUPPORT || r == -EOPNOTSUPP ? 0 : r;
+}
+
+static int dump_fdb(struct kernel *k, struct err *err)
+{
+	static const enum view_part parts[] = { VIEW_FDB, VIEW_FDB6 };
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < (int)ARRAY_SIZE(parts); i++) {
+		const struct held_link *l = kernel_view_link_named(&k->view, tunnel_name(i));
+
+		if (l && l->tunnel)
+			r = dump(k, parts[i], ask_fdb(l->link.index), err);
+		/* It went meanwhile, and its event tells. */
+		r = r == -ENODEV ? 0 : r;
+	}
+	return r;
 }
 
 static int take_gateway(const struct nlmsghdr *hdr, void *arg)
@@ -281,9 +321,12 @@ int kernel_reread(struct kernel *k, struct err *err)
 	k->reread = false;
 	r = dump_links(k, err);
 	r = r ?: dump(k, VIEW_ADDRESSES, ask_addresses(0), err);
-	r = r ?: dump(k, VIEW_ROUTES4, ask_routes(AF_INET, ROUTE_PROTOCOL, 0, 0), err);
-	r = r ?: dump_routes6(k, err);
+	r = r ?: dump(k, VIEW_ROUTES4, ask_routes(AF_INET, route_protocol, 0, 0), err);
+	r = r ?: dump(k, VIEW_STATICS4, ask_routes(AF_INET, static_route_protocol, 0, 0), err);
+	r = r ?: dump_routes6(k, VIEW_ROUTES6, route_protocol, err);
+	r = r ?: dump_routes6(k, VIEW_STATICS6, static_route_protocol, err);
 	r = r ?: dump(k, VIEW_NEIGHBOURS, ask_neighbours(0), err);
+	r = r ?: dump_fdb(k, err);
 	if (r == 0) {
 		AUTO(nlmsg_free) struct nl_msg *m = ask_neighbour_tables();
 
@@ -327,11 +370,11 @@ int kernel_read_pod(struct kernel *k, const char *name, struct kernel_view *ret,
 	if (!l)
 		return -ENODEV;
 	index = l->link.index;
-	r = dump_into(k, ret, ask_routes(AF_INET, ROUTE_PROTOCOL, RT_TABLE_MAIN, index), err);
+	r = dump_into(k, ret, ask_routes(AF_INET, route_protocol, RT_TABLE_MAIN, index), err);
 	r = r ?: dump_into(k, ret, ask_neighbours(index), err);
 	if (r == 0 && (l->link.known & CONF_BIT(CONF6_FORWARDING))) {
 		/* Before its first route there is no main table for IPv6. */
-		r = dump_into(k, ret, ask_routes(AF_INET6, ROUTE_PROTOCOL, RT_TABLE_MAIN, index),
+		r = dump_into(k, ret, ask_routes(AF_INET6, route_protocol, RT_TABLE_MAIN, index),
 			      err);
 		r = r == -ENOENT ? 0 : r;
 		r = r ?: dump_into(k, ret, ask_addresses(index), err);

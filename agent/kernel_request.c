@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/kernel_request.h"
+#include "agent/kernel_request_parts.h"
 
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
@@ -11,10 +11,13 @@
 
 /* libnl would take a page for each. */
 #define REQUEST_SIZE 256
+/* A gateway of IPv6 takes 28 bytes in a list. */
+#define HOPS_REQUEST_SIZE (REQUEST_SIZE + KHOPS_MAX * 32)
 
-static struct nl_msg *request(int type, unsigned flags, const void *body, size_t length)
+static struct nl_msg *request_of_size(size_t size, int type, unsigned flags, const void *body,
+				      size_t length)
 {
-	struct nl_msg *m = nlmsg_alloc_size(REQUEST_SIZE);
+	struct nl_msg *m = nlmsg_alloc_size(size);
 
 	/* libnl takes a pointer to non-const and only copies from it. */
 	if (m && (!nlmsg_put(m, NL_AUTO_PORT, NL_AUTO_SEQ, type, 0, (int)flags) ||
@@ -25,8 +28,12 @@ static struct nl_msg *request(int type, unsigned flags, const void *body, size_t
 	return m;
 }
 
-/* The message, or NULL if something did not fit: never half of one. */
-static struct nl_msg *whole(struct nl_msg *m, int err)
+struct nl_msg *request(int type, unsigned flags, const void *body, size_t length)
+{
+	return request_of_size(REQUEST_SIZE, type, flags, body, length);
+}
+
+struct nl_msg *whole(struct nl_msg *m, int err)
 {
 	if (err == 0)
 		return m;
@@ -34,12 +41,49 @@ static struct nl_msg *whole(struct nl_msg *m, int err)
 	return NULL;
 }
 
-static int put_address(struct nl_msg *m, int type, const struct address *a)
+int put_address(struct nl_msg *m, int type, const struct address *a)
 {
 	return nla_put(m, type, (int)address_bits(a) / 8, a->bytes);
 }
 
 /* --- routes --------------------------------------------------------------------------------- */
+
+static int put_hop(struct nl_msg *m, const struct khop *h)
+{
+	struct rtnexthop *head = nlmsg_reserve(m, sizeof(*head), NLMSG_ALIGNTO);
+	size_t before = nlmsg_hdr(m)->nlmsg_len - sizeof(*head);
+	int err;
+
+	if (!head)
+		return -1;
+	*head = (struct rtnexthop){ .rtnh_ifindex = (int)h->oif,
+				    .rtnh_flags = h->onlink ? RTNH_F_ONLINK : 0 };
+	err = h->gateway.family ? put_address(m, RTA_GATEWAY, &h->gateway) : 0;
+	head->rtnh_len = (unsigned short)(nlmsg_hdr(m)->nlmsg_len - before);
+	return err;
+}
+
+static int put_hops(struct nl_msg *m, const struct kroute *r)
+{
+	const struct khop *v;
+	size_t n = kroute_hops(r, &v);
+	struct nlattr *list;
+	int err = 0;
+
+	if (n > 1) {
+		list = nla_nest_start(m, RTA_MULTIPATH);
+		for (size_t i = 0; list && err == 0 && i < n; i++)
+			err = put_hop(m, &v[i]);
+		if (list && err == 0)
+			nla_nest_end(m, list);
+		return list ? err : -1;
+	}
+	if (r->hop.oif)
+		err = nla_put_u32(m, RTA_OIF, r->hop.oif);
+	if (r->hop.gateway.family)
+		err = err ?: put_address(m, RTA_GATEWAY, &r->hop.gateway);
+	return err;
+}
 
 static struct nl_msg *route(int type, unsigned flags, const struct kroute *r)
 {
@@ -48,8 +92,10 @@ static struct nl_msg *route(int type, unsigned flags, const struct kroute *r)
 				    .rtm_tos = r->tos,
 				    .rtm_protocol = r->protocol,
 				    .rtm_scope = r->scope,
-				    .rtm_type = r->type };
-	struct nl_msg *m = request(type, flags, &body, sizeof(body));
+				    .rtm_type = r->type,
+				    .rtm_flags = r->hop.onlink && !r->hops ? RTNH_F_ONLINK : 0 };
+	struct nl_msg *m = request_of_size(r->hops ? HOPS_REQUEST_SIZE : REQUEST_SIZE, type, flags,
+					   &body, sizeof(body));
 	int err;
 
 	if (!m)
@@ -58,14 +104,20 @@ static struct nl_msg *route(int type, unsigned flags, const struct kroute *r)
 	err = err ?: nla_put_u32(m, RTA_TABLE, r->table);
 	if (r->metric)
 		err = err ?: nla_put_u32(m, RTA_PRIORITY, r->metric);
-	if (r->oif)
-		err = err ?: nla_put_u32(m, RTA_OIF, r->oif);
+	/* For IPv6 a gateway would name one way out of several; without any, all of them go. */
+	if (type != RTM_DELROUTE || !r->hops)
+		err = err ?: put_hops(m, r);
 	return whole(m, err);
 }
 
 struct nl_msg *request_route_add(const struct kroute *r)
 {
 	return route(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, r);
+}
+
+struct nl_msg *request_route_replace(const struct kroute *r)
+{
+	return route(RTM_NEWROUTE, NLM_F_REPLACE, r);
 }
 
 struct nl_msg *request_route_delete(const struct kroute *r)
@@ -77,19 +129,24 @@ struct nl_msg *request_route_delete(const struct kroute *r)
 
 static struct nl_msg *neighbour(int type, unsigned flags, const struct kneighbour *n)
 {
-	const struct ndmsg body = { .ndm_family = (uint8_t)n->address.family,
+	const struct ndmsg body = { .ndm_family = (uint8_t)(n->fdb ? AF_BRIDGE
+								  : n->address.family),
 				    .ndm_ifindex = (int)n->link,
-				    .ndm_state = type == RTM_NEWNEIGH ? NUD_PERMANENT : 0 };
+				    .ndm_state = type == RTM_NEWNEIGH ? NUD_PERMANENT : 0,
+				    .ndm_flags = n->fdb ? NTF_SELF : 0 };
 	struct nl_msg *m = request(type, flags, &body, sizeof(body));
-	int err;
+	bool set = type == RTM_NEWNEIGH;
+	int err = 0;
 
 	if (!m)
 		return NULL;
-	err = put_address(m, NDA_DST, &n->address);
-	if (type == RTM_NEWNEIGH) {
+	/* What it is told apart by goes into both; without the rest all of it is removed. */
+	if (set || !n->fdb)
+		err = put_address(m, NDA_DST, &n->address);
+	if (set || n->fdb)
 		err = err ?: nla_put(m, NDA_LLADDR, sizeof(n->mac.bytes), n->mac.bytes);
-		err = err ?: nla_put_u8(m, NDA_PROTOCOL, ROUTE_PROTOCOL);
-	}
+	if (set && !n->fdb)
+		err = err ?: nla_put_u8(m, NDA_PROTOCOL, route_protocol);
 	return whole(m, err);
 }
 

@@ -13,6 +13,11 @@
 
 /* With NLM_F_EXCL: what is in the way is never taken over. */
 struct nl_msg *request_route_add(const struct kroute *r);
+/*
+ * In the place of the one that has its key, in one step: for when that one is ours. -ENOENT if
+ * there is none.
+ */
+struct nl_msg *request_route_replace(const struct kroute *r);
 /* Exactly this one: a stranger's on the same prefix does not match. */
 struct nl_msg *request_route_delete(const struct kroute *r);
 struct nl_msg *request_neighbour_set(const struct kneighbour *n);
@@ -24,11 +29,18 @@ struct nl_msg *request_proxy_delay(uint32_t link);
 /* The pod's IPv6 gateway on the link, without duplicate address detection. */
 struct nl_msg *request_gateway6(uint32_t link, bool add);
 
+/* The overlay's device: made, if it is not there yet, or what differs of it changed in place. */
+struct nl_msg *request_tunnel(int tunnel, const struct desired_tunnel *t, unsigned set);
+struct nl_msg *request_link_delete(uint32_t link);
+/* /32 or /128, without duplicate address detection. */
+struct nl_msg *request_address(const struct node_address *a, bool add);
+
 /* Questions. Index 0 and name NULL: all. */
 struct nl_msg *ask_link(uint32_t index, const char *name);
 /* By protocol; table and link 0: any. */
 struct nl_msg *ask_routes(sa_family_t family, uint8_t protocol, uint32_t table, uint32_t link);
 struct nl_msg *ask_neighbours(uint32_t link);
+struct nl_msg *ask_fdb(uint32_t link);
 struct nl_msg *ask_addresses(uint32_t link);
 struct nl_msg *ask_neighbour_tables(void);
 struct nl_msg *ask_host_conf(sa_family_t family);

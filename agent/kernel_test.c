@@ -305,7 +305,8 @@ static void a_strangers_route_in_our_place_is_left_and_named(void **state)
 		 lab_output("ip -d route show | grep -v 'proto 114'"));
 	until(l, has_conflict);
 	assert_string_equal(health_reason(l->health, "route/10.1.0.0/26"),
-			    "route blackhole 10.1.0.0/26 cannot be set: 10.1.0.0/26 dev eth9 of "
+			    "route blackhole 10.1.0.0/26 cannot be set: 10.1.0.0/26 via "
+			    "192.0.2.1 dev eth9 of "
 			    "protocol static is in the way and is left; remove it if nothing needs "
 			    "it, or keep the pools out of its range");
 	assert_true(kernel_ready(l->kernel, NULL));
@@ -325,7 +326,7 @@ static void what_is_ours_and_not_wanted_goes_and_strangers_stay(void **state)
 	struct lab *l = lab_of(state);
 	struct kernel_pod *pod = lab_pod(l, "10.1.0.5", NULL);
 
-	sh("ip route add 10.1.0.9 dev %s proto 114 && ip route add 10.1.0.8 dev %s proto 115 && "
+	sh("ip route add 10.1.0.9 dev %s proto 114 && ip route add 10.1.0.8 dev %s proto 116 && "
 	   "ip -6 route add blackhole fd00:7::/122 proto 114 table 119 && "
 	   "ip neigh add 10.1.0.9 dev %s lladdr 2:0:0:0:0:9 nud permanent protocol 114 && "
 	   "ip neigh add 10.1.0.8 dev %s lladdr 2:0:0:0:0:9 nud permanent",
@@ -334,7 +335,7 @@ static void what_is_ours_and_not_wanted_goes_and_strangers_stay(void **state)
 	assert_string_equal(lab_output("ip route; ip -6 route show table 119; "
 				       "ip -4 neigh show nud permanent | sort"),
 			    "10.1.0.5 dev " POD " proto 114 scope link\n"
-			    "10.1.0.8 dev " POD " proto 115 scope link\n"
+			    "10.1.0.8 dev " POD " proto 116 scope link\n"
 			    "10.1.0.5 dev " POD " lladdr 02:00:00:00:00:01 PERMANENT proto 114\n"
 			    "10.1.0.8 dev " POD " lladdr 02:00:00:00:00:09 PERMANENT");
 }

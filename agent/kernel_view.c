@@ -232,6 +232,19 @@ void kernel_view_drop_route(struct kernel_view *v, const struct kroute *route)
 	unchain(v, r);
 }
 
+int kernel_view_replace_route(struct kernel_view *v, const struct kroute *route,
+			      struct held_route **ret)
+{
+	struct held_route *next;
+
+	for (struct held_route *r = kernel_view_routes(v, route); r; r = next) {
+		next = r->next;
+		if (r->h.held && kroute_compare(&r->route, route) != 0)
+			kernel_view_drop_route(v, &r->route);
+	}
+	return kernel_view_put_route(v, route, ret);
+}
+
 void kernel_view_lose_route(struct kernel_view *v, struct held_route *r)
 {
 	set_held(&v->n_routes, &r->h, false);
@@ -270,6 +283,11 @@ void kernel_view_retry_conflicts(struct kernel_view *v)
 
 /* --- neighbours ----------------------------------------------------------------------------- */
 
+static size_t *count_of(struct kernel_view *v, const struct held_neighbour *n)
+{
+	return n->neighbour.fdb ? &v->n_fdb : &v->n_neighbours;
+}
+
 int kernel_view_put_neighbour(struct kernel_view *v, const struct kneighbour *neighbour,
 			      struct held_neighbour **ret)
 {
@@ -286,7 +304,7 @@ int kernel_view_put_neighbour(struct kernel_view *v, const struct kneighbour *ne
 		}
 	}
 	n->neighbour = *neighbour;
-	set_held(&v->n_neighbours, &n->h, true);
+	set_held(count_of(v, n), &n->h, true);
 	n->h.seen = v->generation;
 	if (ret)
 		*ret = n;
@@ -299,14 +317,14 @@ void kernel_view_drop_neighbour(struct kernel_view *v, const struct kneighbour *
 
 	if (!n)
 		return;
-	set_held(&v->n_neighbours, &n->h, false);
+	set_held(count_of(v, n), &n->h, false);
 	tdelete(n, &v->neighbours, by_neighbour_key);
 	free(n);
 }
 
 void kernel_view_lose_neighbour(struct kernel_view *v, struct held_neighbour *n)
 {
-	set_held(&v->n_neighbours, &n->h, false);
+	set_held(count_of(v, n), &n->h, false);
 	if (!n->h.confirmed)
 		kernel_view_drop_neighbour(v, &n->neighbour);
 }
@@ -353,6 +371,7 @@ void kernel_view_drop_link(struct kernel_view *v, uint32_t index)
 		v->n_pod_links--;
 		tell_gone(v, l->link.name);
 	}
+	v->news |= l->tunnel;
 	v->links_lost = true;
 	unname(v, l);
 	tdelete(l, &v->links_by_index, by_index);

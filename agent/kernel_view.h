@@ -4,10 +4,11 @@
  *
  *   kernel_message ─> [kernel_view] ─> desired_kernel, delta_kernel
  *
- * Pure. Links all, for names and MTU; routes of our protocol number alone, in every table: a
- * node may carry a million others; permanent neighbours on pod links alone; the node's own
- * subnets and gateways. What was once as it should be and was lost stays as an entry that is not
- * held: whoever puts it back knows that somebody had removed it, and how often.
+ * Pure. Links all, for names and MTU; routes of our protocol numbers alone, in every table: a
+ * node may carry a million others; permanent neighbours on pod links and tunnels alone, and the
+ * tables (FDB) of tunnels; the node's own subnets and gateways. What was once as it should be and
+ * was lost stays as an entry that is not held: whoever puts it back knows that somebody had removed
+ * it, and how often.
  *
  * Dumps and events go through the same door. A dump is framed by begin and end, and end drops
  * what the dump did not show; the events that came meanwhile are read after it, before anything
@@ -30,6 +31,7 @@ struct held_route {
 	struct kroute route;
 	struct holding h;
 	struct kroute *stranger; /* in the way; NULL: none is */
+	bool beside;             /* somebody put another of the same key beside it */
 	struct held_route *next; /* of the same key */
 };
 struct held_neighbour {
@@ -40,10 +42,18 @@ struct held_link {
 	struct klink link;
 	struct holding h;
 	bool pod;     /* a veth of our naming */
+	bool tunnel;  /* a vxlan device of our naming */
+	/* A tunnel's, which no message tells of; stale: it may have been switched. */
+	bool offload, offload_stale;
 	bool dropped; /* the kernel has dropped its IPv4 routes without a word */
 	enum gateway6 gateway6;
 	/* Removals of it by ourselves that the kernel has yet to tell; it does not say whose. */
 	uint8_t own_removals;
+};
+/* The overlay's device with its addresses, which leaves no link behind when it goes. */
+struct held_tunnel {
+	struct holding h;
+	struct ktunnel was; /* as it was confirmed: if it is to be otherwise, nobody changed it */
 };
 /* Of a link that is no pod's. */
 struct node_address {
@@ -62,13 +72,15 @@ struct kernel_view {
 	bool gateways_stale;
 	struct message_conf host4, host6; /* of the whole host, what is known of it */
 	struct holding forwarding4, forwarding6;
+	struct held_tunnel tunnels[2];
 
 	uint32_t own_port;   /* netlink's number of the socket that makes our changes */
 	uint32_t generation; /* of the dump */
+	bool torn;           /* a way out of several was taken: what is left must be read */
 	bool links_lost;     /* routes may lead to links that are gone or dropped them */
 	bool news;           /* somebody else changed what concerns us; the caller clears it */
 	uint64_t route6_events;
-	size_t n_pod_links, n_routes, n_neighbours; /* held */
+	size_t n_pod_links, n_routes, n_neighbours, n_fdb; /* held */
 	size_t n_conflicts;
 	char (*gone)[IF_NAME_TEXT]; /* pod links that vanished; the caller takes it */
 	size_t n_gone;
@@ -82,7 +94,19 @@ int kernel_view_take(struct kernel_view *v, const struct nlmsghdr *hdr);
 int kernel_view_take_gateway(struct kernel_view *v, const struct nlmsghdr *hdr);
 extern const uint8_t gateway_protocols[4];
 
-enum view_part { VIEW_LINKS, VIEW_ROUTES4, VIEW_ROUTES6, VIEW_NEIGHBOURS, VIEW_ADDRESSES };
+/* Routes by family and by which of our protocol numbers they have. */
+enum view_part {
+	VIEW_LINKS,
+	VIEW_ROUTES4,
+	VIEW_ROUTES6,
+	VIEW_STATICS4,
+	VIEW_STATICS6,
+	VIEW_NEIGHBOURS,
+	VIEW_ADDRESSES,
+	VIEW_FDB, /* of the one device, and of the other */
+	VIEW_FDB6,
+	VIEW_PARTS
+};
 /* Also when a torn dump starts again. */
 void kernel_view_begin(struct kernel_view *v, enum view_part part);
 void kernel_view_end(struct kernel_view *v, enum view_part part);
@@ -97,6 +121,9 @@ struct held_route *kernel_view_route(const struct kernel_view *v, const struct k
 struct held_neighbour *kernel_view_neighbour(const struct kernel_view *v,
 					     const struct kneighbour *key);
 
+struct node_address *kernel_view_address(const struct kernel_view *v,
+					 const struct node_address *key);
+
 /* In order of their keys. */
 typedef void held_route_fn(struct held_route *r, void *arg);
 typedef void held_neighbour_fn(struct held_neighbour *n, void *arg);
@@ -107,12 +134,19 @@ void kernel_view_each_link(const struct kernel_view *v, held_link_fn *fn, void *
 
 /* What we did ourselves, before the kernel's own word of it is read. */
 int kernel_view_put_route(struct kernel_view *v, const struct kroute *r, struct held_route **ret);
+/* In the place of whatever else of ours has its key. */
+int kernel_view_replace_route(struct kernel_view *v, const struct kroute *r,
+			      struct held_route **ret);
 void kernel_view_drop_route(struct kernel_view *v, const struct kroute *r);
 int kernel_view_put_neighbour(struct kernel_view *v, const struct kneighbour *n,
 			      struct held_neighbour **ret);
 void kernel_view_drop_neighbour(struct kernel_view *v, const struct kneighbour *n);
 /* The link itself is known to be gone. */
 void kernel_view_drop_link(struct kernel_view *v, uint32_t index);
+/* What asking the device for its checksum offload told. */
+void kernel_view_offload(struct kernel_view *v, struct held_link *l, bool on);
+int kernel_view_put_address(struct kernel_view *v, const struct node_address *address);
+void kernel_view_drop_address(struct kernel_view *v, const struct node_address *key);
 /* A stranger's route is in the way of this one of ours. */
 int kernel_view_conflict(struct kernel_view *v, const struct kroute *r,
 			 const struct kroute *stranger);

@@ -55,8 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		size--;
 		if (what % 8 == 7) {
-			kernel_view_begin(&v, what / 8 % 5);
-			kernel_view_end(&v, what / 8 % 5);
+			kernel_view_begin(&v, what / 8 % VIEW_PARTS);
+			kernel_view_end(&v, what / 8 % VIEW_PARTS);
 			kernel_view_settle(&v);
 			decide(&v);
 			continue;

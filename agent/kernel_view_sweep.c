@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What dumps did not show, and what vanished links took with them. */
+#include <net/if.h>
 #include <stdlib.h>
 
 #include "agent/kernel_view_parts.h"
@@ -8,6 +9,7 @@
 struct gathered {
 	struct kernel_view *view;
 	enum view_part part;
+	uint32_t link; /* 0: any */
 	void **v;
 	size_t n, room;
 };
@@ -30,17 +32,26 @@ static void gather(struct gathered *g, void *element)
 static void unseen_route(struct held_route *r, void *arg)
 {
 	struct gathered *g = arg;
-	sa_family_t family = g->part == VIEW_ROUTES4 ? AF_INET : AF_INET6;
+	bool v4 = g->part == VIEW_ROUTES4 || g->part == VIEW_STATICS4;
+	bool statics = g->part == VIEW_STATICS4 || g->part == VIEW_STATICS6;
 
-	if (r->h.held && r->h.seen != g->view->generation && r->route.dst.address.family == family)
+	if (r->h.held && r->h.seen != g->view->generation &&
+	    (r->route.dst.address.family == AF_INET) == v4 &&
+	    (r->route.protocol == static_route_protocol) == statics)
 		gather(g, r);
+}
+
+static bool is_fdb(enum view_part part)
+{
+	return part == VIEW_FDB || part == VIEW_FDB6;
 }
 
 static void unseen_neighbour(struct held_neighbour *n, void *arg)
 {
 	struct gathered *g = arg;
 
-	if (n->h.held && n->h.seen != g->view->generation)
+	if (n->h.held && n->h.seen != g->view->generation && n->neighbour.fdb == is_fdb(g->part) &&
+	    (!g->link || n->neighbour.link == g->link))
 		gather(g, n);
 }
 
@@ -69,6 +80,13 @@ static void forget_gateway6(struct held_link *l, void *arg)
 	l->own_removals = 0;
 }
 
+static uint32_t tunnel_link(const struct kernel_view *v, int tunnel)
+{
+	const struct held_link *l = kernel_view_link_named(v, tunnel_name(tunnel));
+
+	return l ? l->link.index : 0;
+}
+
 void kernel_view_begin(struct kernel_view *v, enum view_part part)
 {
 	v->generation++;
@@ -84,7 +102,8 @@ void kernel_view_end(struct kernel_view *v, enum view_part part)
 		kernel_view_each_link(v, unseen_link, &g);
 		for (size_t i = 0; i < g.n; i++)
 			kernel_view_drop_link(v, ((struct held_link *)g.v[i])->link.index);
-	} else if (part == VIEW_NEIGHBOURS) {
+	} else if (part == VIEW_NEIGHBOURS || is_fdb(part)) {
+		g.link = is_fdb(part) ? tunnel_link(v, part == VIEW_FDB6) : 0;
 		kernel_view_each_neighbour(v, unseen_neighbour, &g);
 		for (size_t i = 0; i < g.n; i++)
 			kernel_view_lose_neighbour(v, g.v[i]);
@@ -98,15 +117,40 @@ void kernel_view_end(struct kernel_view *v, enum view_part part)
 	free(g.v);
 }
 
+/* Some link of it is not there any more, and with that link the kernel drops the whole route. */
+static bool leads_to_gone(const struct kernel_view *v, const struct kroute *r)
+{
+	const struct khop *hops;
+	size_t n = kroute_hops(r, &hops);
+
+	for (size_t i = 0; i < n; i++)
+		if (hops[i].oif && !kernel_view_link(v, hops[i].oif))
+			return true;
+	return false;
+}
+
+/* IPv4's are dropped once none of their links is up; IPv6's are told. */
+static bool was_dropped(const struct kernel_view *v, const struct kroute *r)
+{
+	const struct khop *hops;
+	size_t n = kroute_hops(r, &hops);
+	bool dropped = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct held_link *l = kernel_view_link(v, hops[i].oif);
+
+		if (!l || (!l->dropped && (l->link.flags & IFF_UP)))
+			return false;
+		dropped |= l->dropped;
+	}
+	return dropped && r->dst.address.family == AF_INET;
+}
+
 static void stray_route(struct held_route *r, void *arg)
 {
 	struct gathered *g = arg;
-	const struct held_link *l;
 
-	if (!r->route.oif)
-		return;
-	l = kernel_view_link(g->view, r->route.oif);
-	if (!l || (r->h.held && l->dropped && r->route.dst.address.family == AF_INET))
+	if (leads_to_gone(g->view, &r->route) || (r->h.held && was_dropped(g->view, &r->route)))
 		gather(g, r);
 }
 
@@ -135,8 +179,9 @@ void kernel_view_settle(struct kernel_view *v)
 	for (size_t i = 0; i < g.n; i++) {
 		struct held_route *r = g.v[i];
 
+		v->news |= r->h.held && r->h.confirmed;
 		/* With its link gone nobody can put it back. */
-		if (!kernel_view_link(v, r->route.oif))
+		if (leads_to_gone(v, &r->route))
 			kernel_view_drop_route(v, &r->route);
 		else
 			kernel_view_lose_route(v, r);

@@ -19,26 +19,46 @@ static bool is_gateway_protocol(uint8_t protocol)
 	return memchr(gateway_protocols, protocol, sizeof(gateway_protocols)) != NULL;
 }
 
-/* Somebody put another in the place of whatever has this key. */
-static void replaced(struct kernel_view *v, const struct kroute *by, bool own)
+static void lose_others(struct kernel_view *v, const struct kroute *by, bool own, bool gateways)
 {
 	struct held_route *next;
 
 	for (struct held_route *r = kernel_view_routes(v, by); r; r = next) {
 		next = r->next;
-		if (kroute_compare(&r->route, by) == 0)
+		if (kroute_compare(&r->route, by) == 0 ||
+		    (gateways && !kroute_has_gateway(&r->route)))
 			continue;
 		v->news |= r->h.held && r->h.confirmed && !own;
 		kernel_view_lose_route(v, r);
 	}
 }
 
+/*
+ * Somebody put another in the place of whatever has this key. IPv6 joins all gateways of a key
+ * to one route, which is then told as a whole.
+ */
+static void replaced(struct kernel_view *v, const struct nlmsghdr *hdr, const struct kroute *by,
+		     bool own)
+{
+	if (hdr->nlmsg_flags & NLM_F_REPLACE)
+		lose_others(v, by, own, false);
+	else if (by->dst.address.family == AF_INET6 && kroute_has_gateway(by))
+		lose_others(v, by, own, true);
+}
+
 static void stranger_went(struct kernel_view *v, const struct kroute *route)
 {
 	for (struct held_route *r = kernel_view_routes(v, route); r; r = r->next) {
 		v->news |= r->stranger != NULL;
+		r->beside = false;
 		kernel_view_end_conflict(v, r);
 	}
+}
+
+static void stranger_came(struct kernel_view *v, const struct kroute *route)
+{
+	for (struct held_route *r = kernel_view_routes(v, route); r; r = r->next)
+		r->beside = true;
 }
 
 static int take_our_route(struct kernel_view *v, const struct kroute *route, bool gone, bool own)
@@ -53,61 +73,69 @@ static int take_our_route(struct kernel_view *v, const struct kroute *route, boo
 	if (was) {
 		v->news |= r->h.confirmed && !own;
 		kernel_view_lose_route(v, r);
+	} else if (route->dst.address.family == AF_INET6 && kroute_has_gateway(route) && !own) {
+		for (r = kernel_view_routes(v, route); r; r = r->next)
+			v->torn |= r->h.held && r->route.hops;
 	}
 	return 0;
+}
+
+/* A routing daemon's million come by here: nothing is unpacked for them. */
+static bool is_of_no_concern(const struct nlmsghdr *hdr, const struct rtmsg *body)
+{
+	return (body->rtm_flags & RTM_F_CLONED) ||
+	       (!route_protocol_is_ours(body->rtm_protocol) && hdr->nlmsg_type == RTM_NEWROUTE &&
+		!(hdr->nlmsg_flags & NLM_F_REPLACE) && !is_gateway_protocol(body->rtm_protocol));
 }
 
 static int take_route(struct kernel_view *v, const struct nlmsghdr *hdr)
 {
 	bool gone = hdr->nlmsg_type == RTM_DELROUTE;
 	bool own = v->own_port && hdr->nlmsg_pid == v->own_port;
-	struct message_route m;
 	struct rtmsg body;
-	bool ours;
+	struct kroute r;
 
 	if (hdr->nlmsg_len < NLMSG_HDRLEN + sizeof(body))
 		return -EBADMSG;
 	memcpy(&body, (const uint8_t *)hdr + NLMSG_HDRLEN, sizeof(body));
 	v->route6_events += body.rtm_family == AF_INET6;
-	ours = body.rtm_protocol == ROUTE_PROTOCOL;
-	/* A routing daemon's million come by here: nothing is unpacked for them. */
-	if ((body.rtm_flags & RTM_F_CLONED) ||
-	    (!ours && !gone && !(hdr->nlmsg_flags & NLM_F_REPLACE) &&
-	     !is_gateway_protocol(body.rtm_protocol)))
+	if (is_of_no_concern(hdr, &body))
 		return 0;
-	if (message_route(hdr, &m) < 0)
+	if (message_route(hdr, &r) < 0)
 		return -EBADMSG;
-	if (!ours && m.route.other && is_gateway_protocol(body.rtm_protocol)) {
+	if (is_gateway_protocol(body.rtm_protocol) && (kroute_has_gateway(&r) || r.other)) {
 		v->gateways_stale = true;
 		v->news |= !gone;
 	}
-	if (!gone && (hdr->nlmsg_flags & NLM_F_REPLACE))
-		replaced(v, &m.route, own);
-	if (ours)
-		return take_our_route(v, &m.route, gone, own);
+	if (!gone)
+		replaced(v, hdr, &r, own);
+	if (route_protocol_is_ours(body.rtm_protocol))
+		return take_our_route(v, &r, gone, own);
 	if (gone)
-		stranger_went(v, &m.route);
+		stranger_went(v, &r);
+	else
+		stranger_came(v, &r);
 	return 0;
 }
 
 int kernel_view_take_gateway(struct kernel_view *v, const struct nlmsghdr *hdr)
 {
-	struct message_route m;
 	struct address *grown;
+	struct kroute r;
 
 	if (hdr->nlmsg_type != RTM_NEWROUTE)
 		return 0;
-	if (message_route(hdr, &m) < 0)
+	if (message_route(hdr, &r) < 0)
 		return -EBADMSG;
-	if (!m.gateway_known)
+	if (r.hop.gateway.family == AF_UNSPEC)
 		return 0;
 	for (size_t i = 0; i < v->gateways.n; i++)
-		if (address_compare(&v->gateways.v[i], &m.gateway) == 0)
+		if (address_compare(&v->gateways.v[i], &r.hop.gateway) == 0)
 			return 0;
 	grown = reallocarray(v->gateways.v, v->gateways.n + 1, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	grown[v->gateways.n++] = m.gateway;
+	grown[v->gateways.n++] = r.hop.gateway;
 	v->gateways.v = grown;
 	return 0;
 }
@@ -126,7 +154,7 @@ static int take_neighbour(struct kernel_view *v, const struct nlmsghdr *hdr)
 	if (message_neighbour(hdr, &m) < 0)
 		return -EBADMSG;
 	l = kernel_view_link(v, m.neighbour.link);
-	if (!l || !l->pod)
+	if (!l || (m.neighbour.fdb ? !l->tunnel : !l->pod && !l->tunnel))
 		return 0;
 	n = kernel_view_neighbour(v, &m.neighbour);
 	was = n && n->h.held;
@@ -137,7 +165,7 @@ static int take_neighbour(struct kernel_view *v, const struct nlmsghdr *hdr)
 		}
 		return 0;
 	}
-	same = was && memcmp(&n->neighbour.mac, &m.neighbour.mac, sizeof(m.neighbour.mac)) == 0;
+	same = was && kneighbour_same(&n->neighbour, &m.neighbour);
 	v->news |= !same && !own;
 	return kernel_view_put_neighbour(v, &m.neighbour, NULL);
 }
@@ -148,6 +176,18 @@ static int take_neighbour(struct kernel_view *v, const struct nlmsghdr *hdr)
 static bool is_pod_link(const struct klink *l)
 {
 	return l->veth && pod_link_is_ours(l->name);
+}
+
+static bool is_tunnel(const struct klink *l)
+{
+	return l->vxlan && tunnel_of_name(l->name) >= 0;
+}
+
+void kernel_view_offload(struct kernel_view *v, struct held_link *l, bool on)
+{
+	v->news |= l->h.confirmed && l->offload != on;
+	l->offload = on;
+	l->offload_stale = false;
 }
 
 /* What a message leaves out stays as it was known. */
@@ -167,15 +207,24 @@ static bool link_differs(const struct klink *a, const struct klink *b)
 	return ((a->flags ^ b->flags) & IFF_UP) || a->group != b->group;
 }
 
+static bool tunnel_differs(const struct klink *a, const struct klink *b)
+{
+	return a->mtu != b->mtu || memcmp(&a->mac, &b->mac, sizeof(a->mac)) != 0 ||
+	       a->vxlan != b->vxlan || !kvxlan_same(&a->tunnel, &b->tunnel);
+}
+
 static int update_link(struct kernel_view *v, struct held_link *l, const struct klink *now)
 {
 	bool renamed = strcmp(l->link.name, now->name) != 0;
 	const struct klink old = l->link;
 	int err = 0;
 
-	v->news |= l->h.confirmed && (renamed || link_differs(&old, now));
+	v->news |= l->h.confirmed && (renamed || link_differs(&old, now) ||
+				      (l->tunnel && tunnel_differs(&old, now)));
 	if ((old.flags & IFF_UP) && !(now->flags & IFF_UP))
 		l->dropped = v->links_lost = true;
+	/* What leads over it can be set again. */
+	v->news |= !l->pod && ((old.flags ^ now->flags) & IFF_UP);
 	if (renamed) {
 		err = kernel_view_rename_link(v, l, now->name);
 		l->h.confirmed = false;
@@ -209,6 +258,8 @@ static int take_link(struct kernel_view *v, const struct nlmsghdr *hdr)
 	v->n_pod_links -= l->pod;
 	l->pod = is_pod_link(&l->link);
 	v->n_pod_links += l->pod;
+	l->tunnel = is_tunnel(&l->link);
+	l->offload_stale |= l->tunnel;
 	l->h.seen = v->generation;
 	return 0;
 }
@@ -244,22 +295,18 @@ static void take_pod_address(struct kernel_view *v, struct held_link *l,
 	l->gateway6 = now;
 }
 
-static struct node_address *find_address(struct kernel_view *v, const struct message_address *m)
+static bool has_address(const struct kernel_view *v, uint32_t link, sa_family_t family)
 {
-	for (size_t i = 0; i < v->n_addresses; i++) {
-		struct node_address *a = &v->addresses[i];
-
-		if (a->link == m->link && address_compare(&a->local, &m->local) == 0 &&
-		    prefix_compare(&a->subnet, &m->subnet) == 0)
-			return a;
-	}
-	return NULL;
+	for (size_t i = 0; i < v->n_addresses; i++)
+		if (v->addresses[i].link == link && v->addresses[i].local.family == family)
+			return true;
+	return false;
 }
 
 static int take_address(struct kernel_view *v, const struct nlmsghdr *hdr)
 {
 	bool gone = hdr->nlmsg_type == RTM_DELADDR;
-	struct node_address *a, *grown;
+	struct node_address address;
 	struct message_address m;
 	struct held_link *l;
 
@@ -270,22 +317,13 @@ static int take_address(struct kernel_view *v, const struct nlmsghdr *hdr)
 		take_pod_address(v, l, &m, gone);
 		return 0;
 	}
-	a = find_address(v, &m);
-	v->news |= !a == !gone;
-	if (gone) {
-		if (a)
-			*a = v->addresses[--v->n_addresses];
-		return 0;
-	}
-	if (!a) {
-		grown = reallocarray(v->addresses, v->n_addresses + 1, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		v->addresses = grown;
-		a = &grown[v->n_addresses++];
-		*a = (struct node_address){ .link = m.link, .local = m.local, .subnet = m.subnet };
-	}
-	a->seen = v->generation;
+	address = (struct node_address){ .link = m.link, .local = m.local, .subnet = m.subnet };
+	v->news |= !kernel_view_address(v, &address) == !gone;
+	if (!gone)
+		return kernel_view_put_address(v, &address);
+	kernel_view_drop_address(v, &address);
+	if (l && m.local.family == AF_INET && !has_address(v, m.link, AF_INET))
+		l->dropped = v->links_lost = true;
 	return 0;
 }
 

@@ -54,7 +54,7 @@ static void append(struct text *t, const char *what, const struct holding *h)
 static void print_route(struct held_route *r, void *arg)
 {
 	struct text *t = arg;
-	const struct held_link *l = kernel_view_link(t->v, r->route.oif);
+	const struct held_link *l = kernel_view_link(t->v, r->route.hop.oif);
 	char line[KROUTE_TEXT];
 
 	append(t, kroute_print(&r->route, l ? l->link.name : NULL, line), &r->h);
@@ -146,9 +146,9 @@ static void what_was_right_and_is_removed_is_remembered(void **state)
 	route(v, "10.1.0.6/32", 5);
 	v->news = false;
 	/* Not known to be right, so its end says nothing. */
-	take(v, route_message(RTM_DELROUTE, 0, OTHERS, "10.1.0.6/32", 5, ROUTE_PROTOCOL));
+	take(v, route_message(RTM_DELROUTE, 0, OTHERS, "10.1.0.6/32", 5, route_protocol));
 	assert_false(v->news);
-	take(v, route_message(RTM_DELROUTE, 0, OTHERS, "10.1.0.5/32", 5, ROUTE_PROTOCOL));
+	take(v, route_message(RTM_DELROUTE, 0, OTHERS, "10.1.0.5/32", 5, route_protocol));
 	assert_true(v->news);
 	expect(v, "10.1.0.5/32 dev " POD " (lost)\n");
 	assert_int_equal(v->n_routes, 0);
@@ -163,9 +163,9 @@ static void our_own_changes_are_no_news(void **state)
 
 	add_link(v, 5, POD);
 	v->news = false;
-	take(v, route_message(RTM_NEWROUTE, 0, OWN_PORT, "10.1.0.5/32", 5, ROUTE_PROTOCOL));
+	take(v, route_message(RTM_NEWROUTE, 0, OWN_PORT, "10.1.0.5/32", 5, route_protocol));
 	confirm_all(v);
-	take(v, route_message(RTM_DELROUTE, 0, OWN_PORT, "10.1.0.5/32", 5, ROUTE_PROTOCOL));
+	take(v, route_message(RTM_DELROUTE, 0, OWN_PORT, "10.1.0.5/32", 5, route_protocol));
 	assert_false(v->news);
 }
 
@@ -200,7 +200,7 @@ static void the_end_of_a_conflict_is_news(void **state)
 	struct kroute ours = { .table = RT_TABLE_MAIN,
 			       .dst = prefix("10.1.0.0/26"),
 			       .type = RTN_BLACKHOLE,
-			       .protocol = ROUTE_PROTOCOL };
+			       .protocol = route_protocol };
 	struct kroute theirs = ours;
 
 	theirs.protocol = RTPROT_BIRD;
@@ -223,9 +223,9 @@ static void several_routes_may_share_a_key(void **state)
 	route(v, "10.1.0.5/32", 5);
 	route(v, "10.1.0.5/32", 6);
 	expect(v, "10.1.0.5/32 dev " POD "\n10.1.0.5/32 dev " POD2 "\n");
-	take(v, route_message(RTM_DELROUTE, 0, OTHERS, "10.1.0.5/32", 5, ROUTE_PROTOCOL));
+	take(v, route_message(RTM_DELROUTE, 0, OTHERS, "10.1.0.5/32", 5, route_protocol));
 	expect(v, "10.1.0.5/32 dev " POD2 "\n");
-	take(v, route_message(RTM_DELROUTE, 0, OTHERS, "10.1.0.5/32", 6, ROUTE_PROTOCOL));
+	take(v, route_message(RTM_DELROUTE, 0, OTHERS, "10.1.0.5/32", 6, route_protocol));
 	expect(v, "");
 }
 

@@ -5,6 +5,7 @@
 
 #include "agent/agent.h"
 #include "lib/program.h"
+#include "lib/route_protocol.h"
 
 static int run(struct settings *settings, int argc, char **argv)
 {
@@ -37,6 +38,7 @@ int main(int argc, char **argv)
 	case OPTIONS_RUN:
 		break;
 	}
+	route_protocols_set(settings.route_protocol, settings.static_route_protocol);
 	program_choose_log(settings.log_level, settings.log_format);
 	log_info("agent", "roostd " ROOST_VERSION " starts");
 	return run(&settings, argc, argv);

@@ -85,8 +85,9 @@ static void on_again(void *arg)
 static int desire(struct kernel_desired *ret, void *arg)
 {
 	struct plug *p = arg;
+	int r = ipam_desire(p->ipam, ret);
 
-	return ipam_desire(p->ipam, ret);
+	return r ?: p->o.overlay(ret, p->o.arg);
 }
 
 static int protect(struct prefixes *ret, void *arg)

@@ -24,6 +24,8 @@ struct plug_options {
 	uint32_t minute;
 	/* Prefixes that no blackhole may cover; see kernel.h. */
 	int (*protect)(struct prefixes *ret, void *arg);
+	/* Adds what the overlay should be; see kernel.h. */
+	int (*overlay)(struct kernel_desired *ret, void *arg);
 	/* Something that status shows has changed. */
 	void (*changed)(void *arg);
 	void *arg;

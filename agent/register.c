@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/register_parts.h"
+#include "lib/store_stats.h"
 
 #define BACK_OFF_MS  1000
 #define BACK_OFF_MAX 30000
@@ -65,7 +66,8 @@ static void on_timer(void *arg)
 
 static void failed(struct registration *r, const char *text)
 {
-	health_set(r->health, REGISTER_PART, LOG_LEVEL_ERROR, "etcd refuses it: %s", text);
+	health_set(r->health, REGISTER_PART, LOG_LEVEL_ERROR, "%s refuses it: %s",
+		   store_server(r->store), text);
 	if (!r->registered)
 		register_set_reason(r, text);
 	r->back_off = r->back_off ? 2 * r->back_off : BACK_OFF_MS;
@@ -202,6 +204,28 @@ static void act(struct registration *r, const struct store_kv *kv, enum register
 	}
 }
 
+static int encode_with(struct registration *r, const struct node_vtep *vtep)
+{
+	char *value = NULL;
+	int e;
+
+	r->self.vtep = *vtep;
+	e = node_encode(&r->self, &value);
+	if (e < 0)
+		return e;
+	free(r->value);
+	r->value = value;
+	return 0;
+}
+
+/* An agent that starts knows its tunnel only after a while; others use it meanwhile. */
+static void keep_vtep(struct registration *r, const struct node *found)
+{
+	if (!r->vtep_told && strcmp(found->machine, r->self.machine) == 0 &&
+	    encode_with(r, &found->vtep) < 0)
+		log_error(REGISTER_PART, "out of memory: the tunnel is not in the record");
+}
+
 static void on_read(const struct store_reply *reply, void *arg)
 {
 	AUTO(node_done) struct node found = { 0 };
@@ -222,6 +246,8 @@ static void on_read(const struct store_reply *reply, void *arg)
 	seen.status_alive = reply->ops[1].n;
 	if (kv && node_decode(r->node_name, kv->value, kv->value_len, &found, NULL) == 0)
 		seen.node = &found;
+	if (seen.node)
+		keep_vtep(r, seen.node);
 	seen.same_value = kv && r->wrote && register_is_ours(r, kv);
 	seen.same_fence = kv && r->registered && kv->create_revision == r->fence.create_revision;
 	step = register_decide(&r->self, &seen, r->displaced, &why);
@@ -279,6 +305,22 @@ void register_raised(struct registration *r, int64_t mod_revision)
 	register_round(r);
 }
 
+int register_set_vtep(struct registration *r, const struct node_vtep *vtep)
+{
+	bool same = memcmp(&r->self.vtep.mac, &vtep->mac, sizeof(vtep->mac)) == 0 &&
+		    address_compare(&r->self.vtep.ipv4, &vtep->ipv4) == 0 &&
+		    address_compare(&r->self.vtep.ipv6, &vtep->ipv6) == 0;
+	int e = same ? 0 : encode_with(r, vtep);
+
+	if (e < 0)
+		return e;
+	r->vtep_told = true;
+	/* One that waits writes it when it may. */
+	if (!same && r->phase != WAITING)
+		register_round(r);
+	return 0;
+}
+
 void register_notice(struct registration *r, enum store_notice notice, const char *text)
 {
 	if (notice != STORE_CLUSTER_CHANGED && notice != STORE_REVISION_WENT_BACK)
@@ -305,6 +347,7 @@ static int make_keys(struct registration *r, const char *prefix, const char *nod
 int register_new(const struct register_options *options, struct registration **ret)
 {
 	AUTO(register_free) struct registration *r = calloc(1, sizeof(*r));
+	struct err waiting;
 	int e;
 
 	if (!r)
@@ -315,7 +358,8 @@ int register_new(const struct register_options *options, struct registration **r
 	r->handlers = options->handlers;
 	r->arg = options->arg;
 	r->timer = (struct timer){ .fn = on_timer, .arg = r };
-	register_set_reason(r, "waiting for etcd's answer");
+	err_set(&waiting, 0, "waiting for %s's answer", store_server(r->store));
+	register_set_reason(r, waiting.text);
 	e = make_keys(r, options->prefix, options->node->name);
 	e = e ?: node_encode(options->node, &r->value);
 	/* Through the decoder: what we are about to write is what everybody can read. */

@@ -79,6 +79,12 @@ const struct fence *register_fence(const struct registration *r);
  * there is no fence; registered() follows.
  */
 void register_raised(struct registration *r, int64_t mod_revision);
+/*
+ * What the record says of this node's end of the overlay from now on: written by comparing, and
+ * the CREATE revision stays. Until this is called for the first time, what an earlier agent of this
+ * machine wrote there stands.
+ */
+int register_set_vtep(struct registration *r, const struct node_vtep *vtep);
 /* Pass on the store's notices. */
 void register_notice(struct registration *r, enum store_notice notice, const char *text);
 /* Why not registered; "" if it is. */

@@ -26,6 +26,7 @@ struct registration {
 	char removed_name[KEY_TEXT], node_name[KEY_TEXT]; /* relative, for the decoders */
 	struct node self;
 	char *value;
+	bool vtep_told; /* else that of the record which is there stays */
 	struct store_call *call;
 	struct store_watch *watches[2];
 	struct timer timer;

@@ -382,6 +382,73 @@ static void a_removed_node_registers_and_is_told(void **unused)
 	world_close(&w);
 }
 
+static bool record_says(struct world *w, const char *words)
+{
+	return strstr(store_fake_get(w->store, NODE_KEY)->value, words);
+}
+
+/* Whoever is there already reaches this node by it: it is never missing in between. */
+static void the_tunnel_comes_and_goes_without_another_registration(void **unused)
+{
+	(void)unused;
+	struct node_vtep vtep = { .mac = { { 2, 0, 0, 0, 0, 1 } } };
+	struct world w;
+	struct agent a;
+	int64_t created;
+
+	world_open(&w);
+	agent_start(&w, &a, "m1", "b1", "1");
+	store_fake_run(w.store);
+	created = create_revision(&w);
+	assert_int_equal(address_parse("10.1.0.1", &vtep.ipv4), 0);
+	assert_int_equal(register_set_vtep(a.registration, &vtep), 0);
+	assert_null(register_fence(a.registration));
+	store_fake_run(w.store);
+	expect(&w, "m1 registered\nm1 registered\n");
+	assert_true(
+		record_says(&w, "\"vtep\":{\"mac\":\"02:00:00:00:00:01\",\"ipv4\":\"10.1.0.1\"}"));
+	/* The same again is no write. */
+	assert_int_equal(register_set_vtep(a.registration, &vtep), 0);
+	store_fake_run(w.store);
+	expect(&w, "");
+	agent_stop(&a);
+
+	agent_start(&w, &a, "m1", "b1", "2");
+	store_fake_run(w.store);
+	expect(&w, "m1 registered\n");
+	assert_true(record_says(&w, "\"ipv4\":\"10.1.0.1\""));
+	assert_int_equal(register_set_vtep(a.registration, &(struct node_vtep){ 0 }), 0);
+	store_fake_run(w.store);
+	expect(&w, "m1 registered\n");
+	assert_false(record_says(&w, "vtep"));
+	assert_int_equal(create_revision(&w), created);
+	agent_stop(&a);
+	world_close(&w);
+}
+
+/* Another machine's tunnel is not ours. */
+static void who_takes_a_name_over_does_not_take_the_tunnel(void **unused)
+{
+	(void)unused;
+	const struct node_vtep vtep = { .mac = { { 2, 0, 0, 0, 0, 1 } } };
+	struct world w;
+	struct agent a;
+
+	world_open(&w);
+	agent_start(&w, &a, "m1", "b1", "1");
+	/* While the first answer is still awaited. */
+	assert_int_equal(register_set_vtep(a.registration, &vtep), 0);
+	store_fake_run(w.store);
+	assert_true(record_says(&w, "02:00:00:00:00:01"));
+	agent_stop(&a);
+	agent_start(&w, &a, "m2", "b2", "1");
+	store_fake_run(w.store);
+	assert_true(record_says(&w, "\"m2\""));
+	assert_false(record_says(&w, "vtep"));
+	agent_stop(&a);
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -402,6 +469,8 @@ int main(void)
 		cmocka_unit_test(a_raised_fence_is_read_before_it_is_believed),
 		cmocka_unit_test(of_two_clones_the_displaced_one_waits_instead_of_fighting),
 		cmocka_unit_test(a_removed_node_registers_and_is_told),
+		cmocka_unit_test(the_tunnel_comes_and_goes_without_another_registration),
+		cmocka_unit_test(who_takes_a_name_over_does_not_take_the_tunnel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,8 +6,13 @@
 
 #include "lib/keys.h"
 
-/* Whoever lives registers again within a second or two of etcd's loss. */
-#define LINGER_MS 10000
+/* Ten seconds: whoever lives registers again within one or two of etcd's loss. */
+#define LINGER(minute) ((minute) / 6)
+/*
+ * Where etcd was exchanged or restored every node writes all of its own again, thousands at once,
+ * and some hear of it late. What stays too long does no harm: who claims a block has it at once.
+ */
+#define LINGER_LOST(minute) ((minute)*10)
 
 /* --- kinds ---------------------------------------------------------------------------------- */
 
@@ -33,6 +38,40 @@ ADAPTERS(cluster_config)
 ADAPTERS(pool)
 ADAPTERS(extent)
 
+static int decode_block_place(const char *key, const char *json, size_t len, void *ret,
+			      struct err *err)
+{
+	AUTO(block_done) struct block block = { 0 };
+	struct block_place *place = ret;
+	int r = block_decode(key, json, len, &block, err);
+	size_t node;
+	char *texts;
+
+	if (r < 0)
+		return r;
+	node = strlen(block.node) + 1;
+	texts = malloc(node + strlen(block.pool) + 1);
+	if (!texts)
+		return -ENOMEM;
+	memcpy(texts, block.node, node);
+	memcpy(texts + node, block.pool, strlen(block.pool) + 1);
+	*place = (struct block_place){ block.block, texts, texts + node };
+	return 0;
+}
+
+static void done_block_place(void *record)
+{
+	free((char *)(uintptr_t)((struct block_place *)record)->node);
+}
+
+/* The key says which block. */
+static bool equal_block_place(const void *a, const void *b)
+{
+	const struct block_place *x = a, *y = b;
+
+	return strcmp(x->node, y->node) == 0 && strcmp(x->pool, y->pool) == 0;
+}
+
 struct kind {
 	const char *begins; /* of the key */
 	bool watched;       /* here; else the addresses' part does */
@@ -53,6 +92,7 @@ static const struct kind kinds[ROUTE_KINDS] = {
 	[ROUTE_FILTER] = KIND(KEYS_FILTER, true, false, filter),
 	[ROUTE_NODE] = KIND(KEYS_NODE, true, true, node),
 	[ROUTE_SPEC] = KIND(KEYS_SPEC, true, false, node_spec),
+	[ROUTE_BLOCK] = KIND(KEYS_BLOCK, true, true, block_place),
 	[ROUTE_CONFIG] = KIND("config", false, false, cluster_config),
 	[ROUTE_POOL] = KIND(KEYS_POOL, false, false, pool),
 	[ROUTE_EXTENT] = KIND(KEYS_EXTENT, false, true, extent),
@@ -63,13 +103,14 @@ static const struct kind kinds[ROUTE_KINDS] = {
 struct entry {
 	char *name;
 	void *record;
-	uint64_t gone; /* when it vanished; 0: it is there */
+	uint64_t until; /* it vanished and counts no longer than that; 0: it is there */
 };
 
 struct table {
 	struct route_records *owner;
 	const struct kind *kind;
 	struct store_watch *watch;
+	unsigned wanted; /* by so many */
 	bool in_sync;
 	bool relisting; /* etcd was exchanged: what is missing in the new list was not deleted */
 	struct entry *v;
@@ -136,13 +177,20 @@ static int insert(struct table *t, const char *name, void *record)
 	return 0;
 }
 
+static void tell(const struct table *t)
+{
+	struct route_records *r = t->owner;
+
+	r->o.changed((enum route_kind)(t - r->tables), r->o.arg);
+}
+
 static void drop(struct table *t, struct entry *e)
 {
 	free(e->name);
 	record_free(t->kind, e->record);
 	t->n--;
 	memmove(e, e + 1, (size_t)(&t->v[t->n] - e) * sizeof(*e));
-	t->owner->o.changed(t->owner->o.arg);
+	tell(t);
 }
 
 /* --- one record ----------------------------------------------------------------------------- */
@@ -155,14 +203,14 @@ static int store_record(struct table *t, const char *name, void *record)
 	if (!e) {
 		if (insert(t, name, record) < 0)
 			return -ENOMEM;
-		t->owner->o.changed(t->owner->o.arg);
+		tell(t);
 		return 0;
 	}
 	same = t->kind->equal(e->record, record);
 	record_free(t->kind, e->record);
 	*e = (struct entry){ .name = e->name, .record = record };
 	if (!same)
-		t->owner->o.changed(t->owner->o.arg);
+		tell(t);
 	return 0;
 }
 
@@ -195,6 +243,7 @@ static void gone(struct table *t, const char *key)
 {
 	struct route_records *r = t->owner;
 	struct entry *e = find(t, key + strlen(t->kind->begins));
+	uint64_t linger = t->relisting ? LINGER_LOST(r->o.minute) : LINGER(r->o.minute);
 
 	if (t->kind->watched)
 		health_clear(r->o.health, key);
@@ -211,30 +260,31 @@ static void gone(struct table *t, const char *key)
 		drop(t, e);
 		return;
 	}
-	e->gone = timers_now(r->o.timers);
+	if (r->o.vanished)
+		r->o.vanished((enum route_kind)(t - r->tables), e->record, r->o.arg);
+	e->until = timers_now(r->o.timers) + linger;
 	/* Nodes that vanish one after the other must not keep the first ones alive. */
-	if (!r->linger.set)
-		timer_set(r->o.timers, &r->linger, LINGER_MS, 1000);
+	if (!r->linger.set || e->until < r->linger.due)
+		timer_set(r->o.timers, &r->linger, linger, linger / 10);
 }
 
 /* Those that nobody has written again. */
 static void on_linger(void *arg)
 {
 	struct route_records *r = arg;
-	uint64_t now = timers_now(r->o.timers);
-	bool more = false;
+	uint64_t now = timers_now(r->o.timers), next = 0;
 
 	for (size_t k = 0; k < ROUTE_KINDS; k++)
 		for (size_t i = r->tables[k].n; i > 0; i--) {
 			struct entry *e = &r->tables[k].v[i - 1];
 
-			if (e->gone && e->gone + LINGER_MS <= now)
+			if (e->until && e->until <= now)
 				drop(&r->tables[k], e);
-			else
-				more = more || e->gone;
+			else if (e->until && (!next || e->until < next))
+				next = e->until;
 		}
-	if (more)
-		timer_set(r->o.timers, &r->linger, LINGER_MS / 4, 1000);
+	if (next)
+		timer_set(r->o.timers, &r->linger, next - now, (next - now) / 10);
 }
 
 /* --- where they come from ------------------------------------------------------------------- */
@@ -264,7 +314,7 @@ static void on_in_sync(int64_t revision, void *arg)
 	(void)revision;
 	t->in_sync = true;
 	t->relisting = false;
-	t->owner->o.changed(t->owner->o.arg);
+	tell(t);
 }
 
 static int watch(struct route_records *r, struct table *t)
@@ -278,6 +328,37 @@ static int watch(struct route_records *r, struct table *t)
 		return rc;
 	end = store_prefix_end(key);
 	return end ? store_watch(r->o.store, key, end, &handlers, t, &t->watch) : -ENOMEM;
+}
+
+static void empty(struct table *t)
+{
+	store_unwatch(TAKE(t->watch));
+	for (size_t i = 0; i < t->n; i++) {
+		free(t->v[i].name);
+		record_free(t->kind, t->v[i].record);
+	}
+	free(TAKE(t->v));
+	t->n = t->room = 0;
+	t->in_sync = false;
+}
+
+int route_records_want(struct route_records *r, enum route_kind kind, bool wanted)
+{
+	struct table *t = &r->tables[kind];
+
+	int rc = wanted && !t->wanted ? watch(r, t) : 0;
+
+	if (rc < 0)
+		return rc;
+	t->wanted += wanted ? 1 : -1U;
+	if (t->wanted)
+		return 0;
+	empty(t);
+	/* The second time nothing is fresh any more. */
+	health_sweep(r->o.health, t->kind->begins);
+	health_sweep(r->o.health, t->kind->begins);
+	tell(t);
+	return 0;
 }
 
 void route_records_take(struct route_records *r, const char *key, const char *value, size_t len)
@@ -309,14 +390,6 @@ bool route_records_synced(const struct route_records *r, enum route_kind kind)
 	return r->tables[kind].in_sync;
 }
 
-bool route_records_in_sync(const struct route_records *r)
-{
-	for (size_t k = 0; k < ROUTE_KINDS; k++)
-		if (r->tables[k].kind->watched && !r->tables[k].in_sync)
-			return false;
-	return true;
-}
-
 /* --- looking -------------------------------------------------------------------------------- */
 
 size_t route_records_count(const struct route_records *r, enum route_kind kind)
@@ -341,7 +414,6 @@ const void *route_record_find(const struct route_records *r, enum route_kind kin
 int route_records_new(const struct route_records_options *options, struct route_records **ret)
 {
 	AUTO(route_records_free) struct route_records *r = calloc(1, sizeof(*r));
-	int rc = 0;
 
 	if (!r)
 		return -ENOMEM;
@@ -349,11 +421,6 @@ int route_records_new(const struct route_records_options *options, struct route_
 	r->linger = (struct timer){ .fn = on_linger, .arg = r };
 	for (size_t k = 0; k < ROUTE_KINDS; k++)
 		r->tables[k] = (struct table){ .owner = r, .kind = &kinds[k] };
-	for (size_t k = 0; rc == 0 && k < ROUTE_KINDS; k++)
-		if (kinds[k].watched)
-			rc = watch(r, &r->tables[k]);
-	if (rc < 0)
-		return rc;
 	*ret = TAKE(r);
 	return 0;
 }
@@ -363,15 +430,7 @@ void route_records_free(struct route_records *r)
 	if (!r)
 		return;
 	timer_clear(r->o.timers, &r->linger);
-	for (size_t k = 0; k < ROUTE_KINDS; k++) {
-		struct table *t = &r->tables[k];
-
-		store_unwatch(t->watch);
-		for (size_t i = 0; i < t->n; i++) {
-			free(t->v[i].name);
-			record_free(t->kind, t->v[i].record);
-		}
-		free(t->v);
-	}
+	for (size_t k = 0; k < ROUTE_KINDS; k++)
+		empty(&r->tables[k]);
 	free(r);
 }

@@ -16,6 +16,9 @@
 #define NODE   PREFIX "node/n2"
 #define GOOD   "{\"address\":\"192.0.2.1\",\"asn\":64999}"
 #define BETTER "{\"address\":\"192.0.2.1\",\"asn\":64998}"
+#define BLOCK  PREFIX "block/default/10.1.0.64-26"
+#define OF_N2  "{\"node\":\"n2\",\"pool\":\"web\",\"token\":\"t1\"}"
+#define OF_N3  "{\"node\":\"n3\",\"pool\":\"web\",\"token\":\"t2\"}"
 #define ADDR   "{\"ipv4\":\"10.0.0.2/24\"}"
 
 struct world {
@@ -26,8 +29,9 @@ struct world {
 	unsigned changes;
 };
 
-static void on_changed(void *arg)
+static void on_changed(enum route_kind kind, void *arg)
 {
+	(void)kind;
 	((struct world *)arg)->changes++;
 }
 
@@ -44,6 +48,9 @@ static void quiet_sink(const struct log_record *record)
 {
 	(void)record;
 }
+
+static const enum route_kind watched[] = { ROUTE_PEER, ROUTE_FILTER, ROUTE_NODE, ROUTE_SPEC,
+					   ROUTE_BLOCK };
 
 static struct world world;
 static int fresh(void **state)
@@ -63,13 +70,20 @@ static int fresh(void **state)
 						       .timers = &w->time.base,
 						       .health = w->health,
 						       .prefix = PREFIX,
+						       .minute = 60000,
 						       .changed = on_changed,
 						       .arg = w };
 
 	if (route_records_new(&options, &w->records) < 0)
 		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(watched); i++)
+		if (route_records_want(w->records, watched[i], true) < 0)
+			return -1;
 	fake_time_pass(&w->time, w->store, 0);
-	return route_records_in_sync(w->records) ? 0 : -1;
+	for (size_t i = 0; i < ARRAY_SIZE(watched); i++)
+		if (!route_records_synced(w->records, watched[i]))
+			return -1;
+	return 0;
 }
 
 static int done(void **state)
@@ -234,6 +248,74 @@ static void what_an_old_backup_lacks_stays_too(void **state)
 	assert_true(has_node(w));
 }
 
+static const char *owner(const struct world *w)
+{
+	const struct block_place *p = route_record_find(w->records, ROUTE_BLOCK,
+							"default/10.1.0.64-26");
+
+	return p ? p->node : NULL;
+}
+
+/* Whoever has pods in it claims it again; who claims it instead has it at once. */
+static void a_block_counts_on_for_a_while_unless_another_has_it(void **state)
+{
+	struct world *w = *state;
+
+	store_fake_put(w->store, BLOCK, OF_N2);
+	pass(w, 0);
+	assert_string_equal(owner(w), "n2");
+	store_fake_delete(w->store, BLOCK, NULL);
+	pass(w, 9);
+	assert_string_equal(owner(w), "n2");
+	store_fake_put(w->store, BLOCK, OF_N3);
+	pass(w, 0);
+	assert_string_equal(owner(w), "n3");
+	store_fake_delete(w->store, BLOCK, NULL);
+	pass(w, 12);
+	assert_null(owner(w));
+}
+
+/* Thousands of nodes write their own again: that takes more than a moment. */
+static void others_blocks_outlive_the_loss_of_etcd(void **state)
+{
+	struct world *w = *state;
+
+	store_fake_put(w->store, BLOCK, OF_N2);
+	pass(w, 0);
+	store_fake_wipe(w->store);
+	pass(w, 300);
+	assert_string_equal(owner(w), "n2");
+	assert_true(has_node(w));
+	store_fake_put(w->store, NODE, ADDR);
+	pass(w, 400);
+	assert_null(owner(w));
+	assert_true(has_node(w));
+}
+
+static void what_nobody_wants_is_forgotten_and_not_watched(void **state)
+{
+	struct world *w = *state;
+
+	store_fake_put(w->store, BLOCK, "nothing");
+	pass(w, 0);
+	assert_non_null(health_reason(w->health, "block/default/10.1.0.64-26"));
+	store_fake_put(w->store, BLOCK, OF_N2);
+	pass(w, 0);
+	/* Two want it. */
+	assert_int_equal(route_records_want(w->records, ROUTE_BLOCK, true), 0);
+	assert_int_equal(route_records_want(w->records, ROUTE_BLOCK, false), 0);
+	assert_string_equal(owner(w), "n2");
+	assert_int_equal(route_records_want(w->records, ROUTE_BLOCK, false), 0);
+	assert_null(owner(w));
+	assert_false(route_records_synced(w->records, ROUTE_BLOCK));
+	store_fake_put(w->store, BLOCK, OF_N3);
+	pass(w, 0);
+	assert_null(owner(w));
+	assert_int_equal(route_records_want(w->records, ROUTE_BLOCK, true), 0);
+	pass(w, 0);
+	assert_string_equal(owner(w), "n3");
+}
+
 /* After a cut of the watches the list is compared: what is not in it was deleted meanwhile. */
 static void a_deletion_that_was_not_seen_counts(void **state)
 {
@@ -281,6 +363,9 @@ int main(void)
 		CASE(a_peer_that_is_deleted_is_dropped_at_once),
 		CASE(what_etcd_lost_stays_until_it_is_written_again),
 		CASE(what_an_old_backup_lacks_stays_too),
+		CASE(a_block_counts_on_for_a_while_unless_another_has_it),
+		CASE(others_blocks_outlive_the_loss_of_etcd),
+		CASE(what_nobody_wants_is_forgotten_and_not_watched),
 		CASE(a_deletion_that_was_not_seen_counts),
 		CASE(those_of_the_addresses_part_are_taken_and_kept_alike),
 	};

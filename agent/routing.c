@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "agent/routing_parts.h"
-#include "lib/pod_link.h"
+#include "lib/route_protocol.h"
 #include "lib/secret.h"
 
 #define OPERATORS_TEMPLATES "/etc/roost/templates"
@@ -150,7 +150,7 @@ static int gather(const struct routing *r, struct gathered *g)
 		.router_id = r->self.router_id,
 		.spec = route_record_find(r->records, ROUTE_SPEC, r->self.name),
 		.version = version ? version->major * 1000 + version->minor : 0,
-		.kernel_protocol = ROUTE_PROTOCOL,
+		.kernel_protocol = route_protocol,
 		.snippets = access(SNIPPETS, R_OK | X_OK) == 0 ? SNIPPETS : NULL,
 	};
 	rc = gather_nodes(r, g);
@@ -310,13 +310,19 @@ static bool is_foreign(const char *text, size_t len, void *arg)
 
 /* --- events --------------------------------------------------------------------------------- */
 
-static void changed(void *arg)
-{
-	struct routing *r = arg;
+static const enum route_kind watched[] = { ROUTE_PEER, ROUTE_FILTER, ROUTE_NODE, ROUTE_SPEC };
 
-	if (!r->records)
-		return;
-	if (!r->open && r->self.name[0] && route_records_in_sync(r->records) && r->extents_known)
+static bool all_listed(const struct routing *r)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(watched); i++)
+		if (!route_records_synced(r->records, watched[i]))
+			return false;
+	return true;
+}
+
+static void changed(struct routing *r)
+{
+	if (!r->open && r->self.name[0] && all_listed(r) && r->extents_known)
 		r->open = true;
 	if (r->open)
 		publish_changed(r->publish);
@@ -328,14 +334,9 @@ void routing_set_self(struct routing *r, const struct identity *self)
 	changed(r);
 }
 
-void routing_take_record(struct routing *r, const char *key, const char *value, size_t len)
+void routing_records_changed(struct routing *r)
 {
-	route_records_take(r->records, key, value, len);
-}
-
-void routing_notice(struct routing *r, enum store_notice notice)
-{
-	route_records_notice(r->records, notice);
+	changed(r);
 }
 
 void routing_inputs_known(struct routing *r)
@@ -383,18 +384,16 @@ static int open_publish(struct routing *r)
 int routing_new(const struct routing_options *options, struct routing **ret, struct err *err)
 {
 	AUTO(routing_free) struct routing *r = calloc(1, sizeof(*r));
-	struct route_records_options records = {
-		options->store, options->timers, options->health, options->prefix, changed, NULL,
-	};
 	int rc;
 
 	if (!r)
 		return -ENOMEM;
 	r->o = *options;
-	records.arg = r;
+	r->records = options->records;
 	rc = routing_watch_new(r);
 	rc = rc ?: open_publish(r);
-	rc = rc ?: route_records_new(&records, &r->records);
+	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(watched); i++)
+		rc = route_records_want(r->records, watched[i], true);
 	if (rc < 0)
 		return err_set(err, rc, "routing: %s", strerror(-rc));
 	*ret = TAKE(r);
@@ -407,7 +406,6 @@ void routing_free(struct routing *r)
 		return;
 	publish_free(r->publish);
 	routing_watch_done(r);
-	route_records_free(r->records);
 	mustache_set_free(r->set);
 	template_dir_free(r->templates);
 	bird_plan_done(&r->meant);

@@ -16,19 +16,18 @@
 #include "agent/identity.h"
 #include "agent/metrics.h"
 #include "agent/readiness.h"
+#include "agent/route_records.h"
 #include "agent/status.h"
 #include "lib/health.h"
-#include "lib/store.h"
 #include "lib/timers.h"
 
 struct routing;
 
 struct routing_options {
 	sd_event *event;
-	struct store *store;
 	struct timers *timers;
 	struct health *health;
-	const char *prefix; /* of the keys */
+	struct route_records *records; /* borrowed */
 	const char *bird_socket, *bird_config, *bird_program;
 	const char *template_dir; /* the shipped ones; the operator's go before them */
 	/* Own blocks that are routed, for `announce: static`; free() ret->v. */
@@ -46,9 +45,8 @@ AUTO_DEFINE(struct routing *, routing_free)
 
 /* Who we are; copied. Nothing is rendered before. */
 void routing_set_self(struct routing *r, const struct identity *self);
-/* From the addresses' part and the store. */
-void routing_take_record(struct routing *r, const char *key, const char *value, size_t len);
-void routing_notice(struct routing *r, enum store_notice notice);
+/* A record of peers, filters, nodes, specs, config, pools or extents is different. */
+void routing_records_changed(struct routing *r);
 /* Once: config, pools and extents have been listed. */
 void routing_inputs_known(struct routing *r);
 void routing_blocks_changed(struct routing *r);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "agent/desired_bird.h"
-#include "agent/route_records.h"
 #include "agent/routing.h"
 #include "agent/routing_compare.h"
 #include "confd/bird_show.h"

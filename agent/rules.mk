@@ -11,6 +11,9 @@ SRCS += $(addprefix agent/, \
 	status.c \
 	report.c \
 	plug.c \
+	overlay.c \
+	overlay_pools.c \
+	overlay_show.c \
 	route_records.c \
 	routing.c \
 	routing_compare.c \
@@ -27,16 +30,23 @@ SRCS += $(addprefix agent/, \
 	api.c \
 	kernel_objects.c \
 	kernel_message.c \
+	kernel_message_link.c \
 	kernel_view.c \
 	kernel_view_take.c \
+	kernel_view_address.c \
 	kernel_view_sweep.c \
 	desired_kernel.c \
+	desired_tunnel.c \
 	delta_kernel.c \
+	delta_tunnel.c \
 	kernel_request.c \
+	kernel_request_tunnel.c \
 	apply_kernel.c \
+	apply_tunnel.c \
 	kernel_read.c \
 	kernel_pass.c \
 	kernel_pod.c \
+	kernel_ways.c \
 	kernel.c \
 	ipam.c \
 	ipam_attach.c \
@@ -45,10 +55,12 @@ SRCS += $(addprefix agent/, \
 	ipam_index.c \
 	ipam_blocks.c \
 	ipam_requests.c \
+	ipam_tunnel.c \
 	ipam_spool.c \
 	ipam_released.c \
 	ipam_leaks.c \
 	ipam_show.c \
+	desired_overlay.c \
 	desired_bird.c \
 	desired_bird_sessions.c \
 	desired_bird_offers.c \
@@ -75,6 +87,7 @@ PURE_TESTS += $(addprefix agent/, \
 	report_test \
 	route_records_test \
 	routing_compare_test \
+	desired_overlay_test \
 	desired_bird_test \
 	kernel_view_test \
 	delta_kernel_test \
@@ -85,7 +98,9 @@ TESTS += $(addprefix agent/, \
 	identity_gather_test \
 	reaper_test \
 	kernel_pod_test \
+	kernel_hops_test \
 	kernel_test \
+	kernel_tunnel_test \
 	)
 
 FUZZERS += $(addprefix agent/, \

@@ -6,6 +6,15 @@
 
 #include "agent/identity.h"
 #include "lib/listen_address.h"
+#include "lib/route_protocol.h"
+
+#define BIRD_CONFIG  "/etc/bird/bird.conf"
+#define ETCD_DEFAULT "http://127.0.0.1:2379"
+
+static int lease_network_check(const char *text, struct err *err)
+{
+	return strcmp(text, "_") == 0 ? 0 : network_check(text, err);
+}
 
 static int bird_config_check(const char *text, struct err *err)
 {
@@ -14,22 +23,43 @@ static int bird_config_check(const char *text, struct err *err)
 
 static const struct option_def defs[] = {
 	OPTIONS_ETCD(settings),
+	{ OPTION(settings, lease.servers, "lease-server", TEXT), .argument = "URL[,URL]",
+	  .help = "get this node's block from a lease server instead of etcd: http://HOST:PORT or "
+		  "https://HOST:PORT; not together with --etcd" },
+	{ OPTION(settings, lease.network, "lease-network", TEXT), .initial = "_",
+	  .argument = "NETWORK", .check = lease_network_check,
+	  .help = "the network whose leases are asked for; _ is the default one" },
+	{ OPTION(settings, lease.cacert, "lease-cacert", PATH), .argument = "FILE",
+	  .help = "PEM file with the authorities that sign the lease server's certificate" },
+	{ OPTION(settings, lease.cert, "lease-cert", PATH), .argument = "FILE",
+	  .help = "PEM file with our certificate for it; together with --lease-key" },
+	{ OPTION(settings, lease.key, "lease-key", PATH), .argument = "FILE",
+	  .help = "PEM file with its private key" },
 	{ OPTION(settings, node, "node", TEXT), .argument = "NAME", .check = node_name_check,
 	  .help = "this node's name; without it the host name" },
 	{ OPTION(settings, address, "address", TEXT), .argument = "ADDRESS[,ADDRESS]",
 	  .check = settings_address_check,
 	  .help = "this node's address, or one of each family; without it the source address "
-		  "towards etcd, else that of the default route's interface" },
+		  "towards etcd (or the lease server), else that of the default route's "
+		  "interface" },
 	{ OPTION(settings, run_dir, "run-dir", PATH), .initial = "/run/roost", .argument = "DIR",
 	  .help = "where state and the agent's socket lie; must not survive a reboot" },
-	{ OPTION(settings, bird_config, "bird-config", TEXT), .initial = "/etc/bird/bird.conf",
+	{ OPTION(settings, bird_config, "bird-config", TEXT), .initial = BIRD_CONFIG,
 	  .argument = "FILE", .check = bird_config_check,
-	  .help = "BIRD's configuration, which is rendered; \"none\": BIRD is not managed" },
+	  .help = "BIRD's configuration, which is rendered; \"none\": BIRD is not managed; with "
+		  "--lease-server only a file other than the default is" },
 	{ OPTION(settings, bird_socket, "bird-socket", PATH), .initial = "/run/bird/bird.ctl",
 	  .argument = "PATH", .help = "BIRD's control socket" },
 	{ OPTION(settings, template_dir, "template-dir", PATH), .initial = ROOST_TEMPLATES,
 	  .argument = "DIR",
 	  .help = "the templates; those in /etc/roost/templates go before them" },
+	{ OPTION(settings, route_protocol, "route-protocol", NUMBER),
+	  .initial = ROUTE_PROTOCOL_TEXT, .argument = "NUMBER", .min = 1, .max = 255,
+	  .help = "the protocol number of routes for pods and blocks, by which they are known as "
+		  "ours" },
+	{ OPTION(settings, static_route_protocol, "static-route-protocol", NUMBER),
+	  .initial = STATIC_ROUTE_PROTOCOL_TEXT, .argument = "NUMBER", .min = 1, .max = 255,
+	  .help = "the protocol number of static routes" },
 	{ OPTION(settings, metrics, "metrics", TEXT), .argument = "[ADDRESS:]PORT",
 	  .check = listen_address_check,
 	  .help = "where Prometheus finds /metrics, /healthz and /readyz; a port alone is on "
@@ -65,6 +95,38 @@ int settings_address_check(const char *text, struct err *err)
 	return identity_configured(text, &c, err);
 }
 
+/* A node has one source of truth. The default of --etcd cannot be told from no --etcd at all. */
+static int check_lease(const struct settings *s, struct err *err)
+{
+	const struct etcd_settings *e = &s->etcd;
+
+	if (!*s->lease.servers)
+		return 0;
+	if (strcmp(e->endpoints, ETCD_DEFAULT) != 0 || *e->cacert || *e->cert || *e->key ||
+	    *e->user)
+		return err_set(err, -EINVAL,
+			       "--lease-server and --etcd exclude each other: this node gets its "
+			       "block either from a lease server or from etcd; remove one, also "
+			       "from the environment and " SETTINGS_FILE);
+	if (!*s->lease.cert != !*s->lease.key)
+		return err_set(err, -EINVAL,
+			       "--lease-cert and --lease-key go together: %s is missing",
+			       *s->lease.cert ? "--lease-key" : "--lease-cert");
+	return 0;
+}
+
+const char *settings_servers(const struct settings *s)
+{
+	return *s->lease.servers ? s->lease.servers : s->etcd.endpoints;
+}
+
+bool settings_bird(const struct settings *s)
+{
+	if (*s->lease.servers && strcmp(s->bird_config, BIRD_CONFIG) == 0)
+		return false;
+	return strcmp(s->bird_config, "none") != 0;
+}
+
 int settings_load(int argc, char *const *argv, char *const *env, struct settings *ret,
 		  enum options_verb *ret_verb, struct err *err)
 {
@@ -73,6 +135,8 @@ int settings_load(int argc, char *const *argv, char *const *env, struct settings
 	if (r < 0 || *ret_verb != OPTIONS_RUN)
 		return r;
 	r = options_check_etcd(&ret->etcd, err);
+	r = r ?: check_lease(ret, err);
+	r = r ?: route_protocols_check(ret->route_protocol, ret->static_route_protocol, err);
 	if (r < 0)
 		settings_done(ret);
 	return r;

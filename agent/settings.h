@@ -13,8 +13,16 @@
 
 #define SETTINGS_FILE "/etc/roost/agent.json"
 
+/* Where leases come from, instead of etcd. */
+struct lease_settings {
+	const char *servers; /* "": etcd it is */
+	const char *network; /* "_": the default one */
+	const char *cacert, *cert, *key;
+};
+
 struct settings {
 	struct etcd_settings etcd;
+	struct lease_settings lease;
 	const char *node;    /* "": the host name */
 	const char *address; /* "": chosen; one, or one of each family with ',' between */
 	const char *run_dir;
@@ -25,6 +33,7 @@ struct settings {
 	enum log_level log_level;
 	unsigned log_format;              /* enum log_format */
 	const char *machine_id, *boot_id; /* "": the machine's own */
+	uint32_t route_protocol, static_route_protocol;
 	uint32_t minute;                  /* ms of one, for house-keeping */
 };
 
@@ -34,6 +43,10 @@ extern const struct option_table settings_table;
 int settings_load(int argc, char *const *argv, char *const *env, struct settings *ret,
 		  enum options_verb *ret_verb, struct err *err);
 void settings_done(struct settings *s);
+/* The servers that this node depends on: of leases, or etcd's. */
+const char *settings_servers(const struct settings *s);
+/* Whether BIRD's configuration is rendered. */
+bool settings_bird(const struct settings *s);
 static inline void settings_done_auto(struct settings *s)
 {
 	settings_done(s);

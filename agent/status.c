@@ -106,6 +106,26 @@ static struct json_object *bird_object(struct builder *b, const struct status_bi
 	return o;
 }
 
+static struct json_object *overlay_object(struct builder *b, const struct status_overlay *v)
+{
+	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
+	char address[ADDRESS_TEXT];
+
+	if (!o)
+		return NULL;
+	put(b, o, "vni", number(v->vni));
+	put(b, o, "port", number(v->port));
+	put(b, o, "mtu", number(v->mtu));
+	for (size_t i = 0; list && i < v->n_addresses; i++)
+		json_object_array_add(list, text(address_print(&v->addresses[i], address)));
+	put(b, o, "addresses", list);
+	put(b, o, "remotes", number(v->remotes));
+	put(b, o, "unreachable", number(v->unreachable));
+	for (int i = 0; i < KERNEL_WAYS; i++)
+		put(b, o, kernel_way_name(i), number(v->blocks[i]));
+	return o;
+}
+
 static struct json_object *session_object(struct builder *b, const struct status_session *s)
 {
 	struct json_object *o = json_object_new_object();
@@ -264,6 +284,8 @@ static void add_head(struct builder *b, const struct status *s)
 	put(b, b->root, "kernel", kernel_object(b, &s->kernel));
 	if (s->bird.managed)
 		put(b, b->root, "bird", bird_object(b, &s->bird));
+	if (s->overlay.wanted)
+		put(b, b->root, "overlay", overlay_object(b, &s->overlay));
 	put(b, b->root, "attachments", number(s->attachments));
 	if (s->drained)
 		put(b, b->root, "drained", json_object_new_boolean(true));

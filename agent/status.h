@@ -50,6 +50,15 @@ struct status_bird {
 	size_t n_sessions;
 };
 
+struct status_overlay {
+	bool wanted; /* else nothing of it is shown */
+	uint32_t vni, port, mtu;
+	struct address addresses[2]; /* of the tunnel's end */
+	size_t n_addresses;
+	uint64_t remotes, unreachable;
+	uint64_t blocks[KERNEL_WAYS];
+};
+
 struct status {
 	const char *node, *version, *started;
 	const char *address_reason; /* why this address; "" or NULL: not told */
@@ -63,6 +72,7 @@ struct status {
 	size_t n_pools;
 	struct kernel_stats kernel;
 	struct status_bird bird;
+	struct status_overlay overlay;
 };
 
 /* 0 or -ENOMEM. max 0: as long as it gets. */

@@ -96,6 +96,7 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 		log_error("etcd", "%s; everything is read anew", text);
 	}
 	elect_notice(c->elect, notice, text);
+	lease_server_notice(c->lease, notice);
 }
 
 static int open_store(struct controller *c, struct err *err)
@@ -141,7 +142,9 @@ static void on_reload(void *arg)
 	}
 	c->settings->log_level = fresh.log_level;
 	log_set_level(fresh.log_level);
-	log_info("controller", "the log level is taken over; all else needs a restart");
+	lease_server_reload(c->lease);
+	log_info("controller", "the log level is taken over, and the lease server's certificate "
+			       "read again; all else needs a restart");
 }
 
 /* One that starts again is another one. */
@@ -210,6 +213,26 @@ static int open_monitor(struct controller *c)
 		&c->monitor);
 }
 
+static int open_lease_server(struct controller *c, struct err *err)
+{
+	const struct controller_settings *s = c->settings;
+
+	if (!s->lease_listen[0])
+		return 0;
+	return lease_server_new(
+		&(struct lease_server_options){
+			.event = c->event,
+			.timers = c->timers,
+			.health = c->health,
+			.store = c->store,
+			.prefix = s->etcd.prefix,
+			.listen = s->lease_listen,
+			.files = { s->lease_cert, s->lease_key, s->lease_client_ca },
+			.ttl = s->lease_ttl,
+		},
+		&c->lease, err);
+}
+
 int controller_new(struct controller_settings *settings, int argc, char *const *argv,
 		   struct controller **ret, struct err *err)
 {
@@ -232,6 +255,7 @@ int controller_new(struct controller_settings *settings, int argc, char *const *
 	r = r < 0 ? r : open_store(c, err);
 	r = r < 0 ? r : open_election(c);
 	r = r < 0 ? r : open_monitor(c);
+	r = r < 0 ? r : open_lease_server(c, err);
 	if (r < 0)
 		return err->text[0] ? r : err_set(err, r, "%s", strerror(-r));
 	pass_open(c->pass, true);
@@ -246,6 +270,7 @@ void controller_free(struct controller *c)
 	if (!c)
 		return;
 	monitor_free(c->monitor);
+	lease_server_free(c->lease);
 	if (c->timers)
 		controller_kube_stop(c);
 	keeper_free(c->keeper);

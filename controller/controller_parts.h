@@ -5,6 +5,7 @@
 #include "controller/controller.h"
 #include "controller/keeper.h"
 #include "controller/kube.h"
+#include "controller/lease_server.h"
 #include "lib/lifecycle.h"
 #include "lib/monitor.h"
 #include "lib/pass.h"
@@ -22,7 +23,8 @@ struct controller {
 	struct keeper *keeper;
 	struct pass *pass;
 	struct monitor *monitor;
-	struct kube *kube; /* while it leads, with --kubernetes */
+	struct lease_server *lease; /* NULL: not asked for */
+	struct kube *kube;          /* while it leads, with --kubernetes */
 	struct kube_nodes kube_nodes;
 	struct timer kube_again;
 	char id[NODE_NAME_TEXT + 16];

@@ -22,9 +22,13 @@ static void show_cluster(const struct keeper_stats *s, struct metrics *m)
 	metrics_one(m, "roost_cluster_keys", METRIC_GAUGE, "Keys below the prefix.",
 		    (double)s->keys);
 	metrics_family(m, "roost_cluster_nodes", METRIC_GAUGE,
-		       "Registered nodes, by whether their status lives.");
-	metrics_count(m, LABELS({ "state", "alive" }), s->nodes - s->silent);
+		       "Registered nodes, by whether their status lives; lease: without an agent.");
+	metrics_count(m, LABELS({ "state", "alive" }), s->nodes - s->silent - s->leases);
 	metrics_count(m, LABELS({ "state", "silent" }), s->silent);
+	metrics_count(m, LABELS({ "state", "lease" }), s->leases);
+	metrics_family(m, "roost_controller_leases_freed_total", METRIC_COUNTER,
+		       "Leases that were not renewed and whose subnets were freed.");
+	metrics_count(m, NULL, s->leases_freed);
 	metrics_one(m, "roost_cluster_blocks", METRIC_GAUGE, "Blocks that have an owner.",
 		    (double)s->blocks);
 	metrics_one(m, "roost_cluster_addresses", METRIC_GAUGE, "Addresses in use, as etcd has it.",
@@ -78,9 +82,9 @@ static void gather(const struct controller *c, struct metrics *m)
 {
 	struct keeper_stats stats = keeper_stats(c->keeper);
 	struct metrics_pass pass = metrics_pass_of("controller", pass_stats(c->pass));
-	struct store_etcd_stats etcd;
+	struct store_stats etcd;
 
-	store_etcd_stats(c->store, &etcd);
+	store_stats(c->store, &etcd);
 	metrics_family(m, "roost_build_info", METRIC_GAUGE,
 		       "1, with the version of roost-controller.");
 	metrics_count(m, LABELS({ "version", ROOST_VERSION }, { "controller", c->id }), 1);
@@ -92,6 +96,7 @@ static void gather(const struct controller *c, struct metrics *m)
 		show_pools(keeper_pools(c->keeper), m);
 	}
 	show_work(keeper_work(c->keeper), m);
+	lease_server_metrics(c->lease, m);
 	metrics_etcd(m, &etcd, c->connected,
 		     etcd.heard ? clock_monotonic_us() - etcd.heard : UINT64_MAX);
 	metrics_passes(m, &pass, 1);

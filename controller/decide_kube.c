@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/model.h"
+#include "lib/lease_holder.h"
 
 static void seen_done(struct kube_seen *s)
 {
@@ -266,6 +266,9 @@ static void compare_names(const struct kube_nodes *k, const struct mirror *m, st
 		if (k->v[i].spec && key_node(key, k->v[i].name) == 0 && mirror_find(m, key))
 			return;
 	}
+	/* Those that hold leases have no agent, and may well be called otherwise. */
+	while (mirror_within(m, first, KEYS_NODE) && lease_holder_is(mirrored_name(m->v[first])))
+		first++;
 	if (!nodes || !mirror_within(m, first, KEYS_NODE))
 		return;
 	err_set(alarm, 0,

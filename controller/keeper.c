@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
+#include "controller/decide_leases.h"
 #include "lib/clock.h"
+#include "lib/lease_holder.h"
 #include "lib/model.h"
 
 /* Pools and Kubernetes' Nodes are looked at so often in a minute at most: a look goes over all of
@@ -27,6 +30,7 @@ struct keeper {
 	size_t mended;
 	struct timer compare, look, wake;
 	bool compare_due, look_due;
+	uint64_t since; /* when everything had been read */
 	int64_t looked; /* at which revision; another one is worth a look */
 	struct keeper_stats stats;
 };
@@ -51,10 +55,22 @@ static void on_put(const struct store_kv *kv, void *arg)
 	k->o.changed(k->o.arg);
 }
 
+/* A lease that was freed, not one that its holder gave back. */
+static void count_freed(struct keeper *k, const char *key)
+{
+	const struct mirrored *e = mirror_find(&k->mirror, key);
+	char subject[KEY_TEXT];
+
+	if (e && e->kind == KEY_BLOCK && e->note && lease_holder_is(e->note) &&
+	    work_busy(k->work, lease_subject(e->note, subject)))
+		k->stats.leases_freed++;
+}
+
 static void on_deleted(const char *key, int64_t revision, void *arg)
 {
 	struct keeper *k = arg;
 
+	count_freed(k, key + strlen(k->o.prefix));
 	mirror_delete(&k->mirror, key + strlen(k->o.prefix));
 	note_revision(k, revision);
 	k->o.changed(k->o.arg);
@@ -71,6 +87,8 @@ static void on_in_sync(int64_t revision, void *arg)
 {
 	struct keeper *k = arg;
 
+	if (!k->since)
+		k->since = timers_now(k->o.timers);
 	k->in_sync = true;
 	/* Also a lower one, after a restore. */
 	k->mirror.revision = revision;
@@ -213,6 +231,17 @@ static void look_at_kubernetes(struct keeper *k, const char *utc, struct plans *
 	kube_expected(k->o.kube, &k->mirror, k->o.expect, k->o.arg);
 }
 
+static void look_at_leases(struct keeper *k, struct plans *plans)
+{
+	uint64_t grace = (uint64_t)LEASE_GRACE * k->o.minute;
+	char expired[TIME_TEXT];
+
+	if (timers_now(k->o.timers) - k->since < grace)
+		return;
+	clock_utc_of((int64_t)time(NULL) - (int64_t)(grace / 1000), expired);
+	leases_decide(&k->mirror, expired, plans);
+}
+
 static void look(struct keeper *k, struct plans *plans)
 {
 	char utc[TIME_TEXT];
@@ -222,6 +251,7 @@ static void look(struct keeper *k, struct plans *plans)
 	clock_utc_text(utc);
 	pools_decide(&k->pools, &k->mirror, timers_now(k->o.timers), utc, k->o.minute, plans);
 	look_at_kubernetes(k, utc, plans);
+	look_at_leases(k, plans);
 }
 
 /* --- the pass ------------------------------------------------------------------------------- */
@@ -325,6 +355,7 @@ void keeper_stop(struct keeper *k)
 	k->mended = 0;
 	k->failed = 0;
 	k->looked = 0;
+	k->since = 0;
 	k->started = k->in_sync = k->look_due = false;
 	/* What only the leader says. */
 	health_clear(k->o.health, "config");
@@ -396,6 +427,10 @@ struct keeper_stats keeper_stats(const struct keeper *k)
 	for (size_t i = mirror_from(m, KEYS_NODE); mirror_within(m, i, KEYS_NODE); i++) {
 		char key[KEY_TEXT];
 
+		if (lease_holder_is(mirrored_name(m->v[i]))) {
+			s.leases++;
+			continue;
+		}
 		s.silent += key_status_node(key, mirrored_name(m->v[i])) == 0 &&
 			    !mirror_find(m, key);
 	}

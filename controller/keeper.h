@@ -52,6 +52,8 @@ bool keeper_in_sync(const struct keeper *k);
 
 struct keeper_stats {
 	size_t keys, nodes, silent, blocks, addresses;
+	size_t leases; /* of the nodes: those without an agent, which hold leases */
+	uint64_t leases_freed;
 	size_t removals[REMOVAL_STATES];
 	uint64_t comparisons, comparison_us; /* how many; how long the last one took */
 };

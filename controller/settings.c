@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "controller/lease_server.h"
 #include "lib/listen_address.h"
 
 static const struct option_def defs[] = {
@@ -30,6 +31,20 @@ static const struct option_def defs[] = {
 		  "so" },
 	{ OPTION(controller_settings, pod_cidrs, "pod-cidrs", FLAG),
 	  .help = "copy the pod CIDRs of Nodes too: each node then claims its blocks in its own" },
+	{ OPTION(controller_settings, lease_listen, "lease-listen", TEXT),
+	  .argument = "[ADDRESS:]PORT[,...]", .check = lease_listen_check,
+	  .help = "serve leases of subnets there, for nodes without etcd; a port alone is on "
+		  "loopback; without it nowhere" },
+	{ OPTION(controller_settings, lease_cert, "lease-cert", PATH), .argument = "FILE",
+	  .help = "certificate of the lease server, with its chain, PEM" },
+	{ OPTION(controller_settings, lease_key, "lease-key", PATH), .argument = "FILE",
+	  .help = "its key" },
+	{ OPTION(controller_settings, lease_client_ca, "lease-client-ca", PATH), .argument = "FILE",
+	  .help = "who signs the certificates of clients; with it nobody else is heard" },
+	{ OPTION(controller_settings, lease_ttl, "lease-ttl", NUMBER), .initial = "86400",
+	  .argument = "SECONDS", .min = 60, .max = 31536000,
+	  .help = "how long a lease lasts that is not renewed; its subnet is freed five minutes "
+		  "later" },
 	{ OPTION(controller_settings, config, "config", PATH), .argument = "FILE",
 	  .not_in_file = true, .help = "the configuration file" },
 	OPTIONS_LOG(controller_settings),
@@ -57,6 +72,20 @@ static const char *lonely(const struct controller_settings *s)
 					: NULL;
 }
 
+static int check_lease(const struct controller_settings *s, struct err *err)
+{
+	if (!s->lease_listen[0] && (s->lease_cert[0] || s->lease_key[0] || s->lease_client_ca[0]))
+		return err_set(err, -EINVAL,
+			       "--lease-cert, --lease-key and --lease-client-ca are of no use "
+			       "without --lease-listen");
+	if (!s->lease_cert[0] != !s->lease_key[0])
+		return err_set(err, -EINVAL, "--lease-cert and --lease-key go together");
+	if (s->lease_client_ca[0] && !s->lease_cert[0])
+		return err_set(err, -EINVAL,
+			       "--lease-client-ca needs --lease-cert and --lease-key");
+	return 0;
+}
+
 int controller_settings_load(int argc, char *const *argv, char *const *env,
 			     struct controller_settings *ret, enum options_verb *ret_verb,
 			     struct err *err)
@@ -68,6 +97,7 @@ int controller_settings_load(int argc, char *const *argv, char *const *env,
 	r = options_check_etcd(&ret->etcd, err);
 	if (r == 0 && !ret->kubernetes && lonely(ret))
 		r = err_set(err, -EINVAL, "--%s is of no use without --kubernetes", lonely(ret));
+	r = r < 0 ? r : check_lease(ret, err);
 	if (r < 0)
 		controller_settings_done(ret);
 	return r;

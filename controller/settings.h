@@ -16,6 +16,9 @@ struct controller_settings {
 	const char *metrics;                                 /* "": nowhere */
 	uint32_t kubernetes, kubernetes_insecure, pod_cidrs; /* flags */
 	const char *kubeconfig, *kube_context; /* "": the pod's service account; the current one */
+	const char *lease_listen;              /* "": leases are not served */
+	const char *lease_cert, *lease_key, *lease_client_ca; /* "": plain HTTP */
+	uint32_t lease_ttl;                                   /* s */
 	const char *config;
 	enum log_level log_level;
 	unsigned log_format; /* enum log_format */

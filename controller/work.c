@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "controller/plan_send.h"
 #include "lib/log.h"
 
 #define TIMEOUT_MS 8000
@@ -144,76 +145,7 @@ static void on_reply(const struct store_reply *reply, void *arg)
 	w->o.ended(w->o.arg);
 }
 
-/* Whole keys, owned; what they point to otherwise is the plan's. */
-struct request {
-	struct store_compare compares[STORE_TXN_MAX];
-	struct store_op ops[STORE_TXN_MAX];
-	char *texts[3 * STORE_TXN_MAX];
-	size_t n_texts;
-	bool failed;
-};
-
-static void request_done(struct request *r)
-{
-	for (size_t i = 0; r && i < r->n_texts; i++)
-		free(r->texts[i]);
-	free(r);
-}
-AUTO_DEFINE(struct request *, request_done)
-
-static const char *whole(struct request *r, const char *prefix, const char *key)
-{
-	char *text = NULL;
-
-	if (!key)
-		return NULL;
-	if (asprintf(&text, "%s%s", prefix, key) < 0) {
-		r->failed = true;
-		return NULL;
-	}
-	return r->texts[r->n_texts++] = text;
-}
-
-static int send_plan(struct work *w, const struct plan *plan, int64_t token, struct job *j)
-{
-	AUTO(request_done) struct request *r = calloc(1, sizeof(*r));
-	const char *value = elect_value(w->o.elect), *key = elect_key(w->o.elect);
-	struct store_txn txn;
-
-	if (!r)
-		return -ENOMEM;
-	if (plan->n_compares > PLAN_MAX || plan->n_ops > PLAN_MAX)
-		return -E2BIG;
-	r->compares[0] = (struct store_compare){ .key = key,
-						 .target = STORE_CREATE_REVISION,
-						 .number = token };
-	r->ops[0] = (struct store_op){ .kind = STORE_PUT,
-				       .key = key,
-				       .value = value,
-				       .value_len = strlen(value),
-				       .keep_lease = true };
-	for (size_t i = 0; i < plan->n_compares; i++) {
-		r->compares[i + 1] = plan->compares[i];
-		r->compares[i + 1].key = whole(r, w->o.prefix, plan->compares[i].key);
-		r->compares[i + 1].range_end = whole(r, w->o.prefix, plan->compares[i].range_end);
-	}
-	for (size_t i = 0; i < plan->n_ops; i++) {
-		r->ops[i + 1] = plan->ops[i];
-		r->ops[i + 1].key = whole(r, w->o.prefix, plan->ops[i].key);
-	}
-	if (r->failed)
-		return -ENOMEM;
-	txn = (struct store_txn){
-		.compares = r->compares,
-		.n_compares = plan->n_compares + 1,
-		.success = r->ops,
-		.n_success = plan->n_ops + 1,
-		.repeatable = true,
-	};
-	return store_txn(w->o.store, &txn, TIMEOUT_MS, on_reply, j, &j->call);
-}
-
-static int start(struct work *w, const struct plan *plan, int64_t token)
+static int start(struct work *w, const struct plan *plan)
 {
 	struct job *j = calloc(1, sizeof(*j));
 	int r;
@@ -225,7 +157,9 @@ static int start(struct work *w, const struct plan *plan, int64_t token)
 	j->subject = strdup(plan->subject);
 	j->sentence = strdup(plan->sentence);
 	LIST_INSERT_HEAD(&w->jobs, j, entry);
-	r = j->subject && j->sentence ? send_plan(w, plan, token, j) : -ENOMEM;
+	r = j->subject && j->sentence ? plan_send(w->o.store, w->o.prefix, plan, w->o.elect,
+						  TIMEOUT_MS, on_reply, j, &j->call)
+				      : -ENOMEM;
 	if (r < 0) {
 		log_error("work", "%s: %s", plan->subject, strerror(-r));
 		job_free(j);
@@ -239,14 +173,12 @@ size_t work_do(struct work *w, const struct plan *plans, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		/* Each time: a pass may have been stopped in its midst. */
-		int64_t token = elect_token(w->o.elect);
-
-		if (!token)
+		if (!elect_token(w->o.elect))
 			return 0;
 		if (w->stats.under_way >= WORK_MAX)
 			return n - i;
 		if (!work_busy(w, plans[i].subject))
-			start(w, &plans[i], token);
+			start(w, &plans[i]);
 	}
 	return 0;
 }

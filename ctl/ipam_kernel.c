@@ -67,19 +67,19 @@ static void restart(void *arg)
 static int take_route(const struct nlmsghdr *hdr, void *arg)
 {
 	struct ipam_kernel *l = arg;
-	struct message_route m;
 	struct kernel_route *more;
+	struct kroute r;
 
-	if (message_route(hdr, &m) < 0 || m.route.protocol != ROUTE_PROTOCOL)
+	if (message_route(hdr, &r) < 0 || r.protocol != route_protocol)
 		return 0;
 	more = reallocarray(l->routes, l->n_routes + 1, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
 	l->routes = more;
 	more = &l->routes[l->n_routes];
-	*more = (struct kernel_route){ .dst = m.route.dst };
+	*more = (struct kernel_route){ .dst = r.dst };
 	/* A link that is gone by now took its routes along. */
-	if (!m.route.oif || if_indextoname(m.route.oif, more->link))
+	if (!r.hop.oif || if_indextoname(r.hop.oif, more->link))
 		l->n_routes++;
 	return 0;
 }
@@ -96,9 +96,9 @@ static int read_all(struct kern *k, struct ipam_kernel *ret, struct err *err)
 {
 	int r = dump(k, ask_link(0, NULL), forget_links, take_link, ret, err);
 
-	r = r ?: dump(k, ask_routes(AF_INET, ROUTE_PROTOCOL, 0, 0), restart, take_route, ret, err);
+	r = r ?: dump(k, ask_routes(AF_INET, route_protocol, 0, 0), restart, take_route, ret, err);
 	return r
-		       ?: dump(k, ask_routes(AF_INET6, ROUTE_PROTOCOL, 0, 0), restart, take_route,
+		       ?: dump(k, ask_routes(AF_INET6, route_protocol, 0, 0), restart, take_route,
 			       ret, err);
 }
 
@@ -123,9 +123,9 @@ int ipam_kernel_read(struct ipam_kernel *ret, struct err *err)
 /* Not the kernel's own, which every IPv6 link has. */
 static int take_use(const struct nlmsghdr *hdr, void *arg)
 {
-	struct message_route m;
+	struct kroute r;
 
-	if (message_route(hdr, &m) == 0 && m.route.protocol != RTPROT_KERNEL)
+	if (message_route(hdr, &r) == 0 && r.protocol != RTPROT_KERNEL)
 		*(bool *)arg = true;
 	return 0;
 }

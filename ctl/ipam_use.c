@@ -7,7 +7,7 @@
 #include "ctl/tree.h"
 #include "ipam/choose.h"
 #include "lib/keys.h"
-#include "lib/model.h"
+#include "lib/lease_holder.h"
 
 struct used_block {
 	const struct ctl_kv *kv;
@@ -303,6 +303,7 @@ static int node_row(struct use *u, const char *name, struct json_object **ret)
 	tree_text(&t, "state",
 		  ctl_find(u->kvs, removed)      ? "removed"
 		  : ctl_find(u->kvs, status)     ? "alive"
+		  : lease_holder_is(name)        ? "lease"
 		  : ctl_find(u->kvs, registered) ? "silent"
 						 : "unknown");
 	return keep(u->by_node, name, &t, ret);

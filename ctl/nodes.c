@@ -6,7 +6,7 @@
 
 #include "ctl/change.h"
 #include "ctl/tree.h"
-#include "lib/model.h"
+#include "lib/lease_holder.h"
 
 #define KEYS_STATUS_NODE KEYS_STATUS "node/"
 
@@ -149,12 +149,14 @@ static void add_problems(struct json_object *status, struct tree *t)
 	tree_add(t, "parts", parts);
 }
 
-static const char *state_of(bool alive, bool drained, bool removed, bool registered)
+static const char *state_of(const char *node, bool alive, bool drained, bool removed,
+			    bool registered)
 {
-	return removed   ? "removed"
-	       : !alive  ? registered ? "silent" : "unregistered"
-	       : drained ? "drained"
-			 : "alive";
+	return removed                           ? "removed"
+	       : lease_holder_is(node) && !alive ? "lease"
+	       : !alive                          ? registered ? "silent" : "unregistered"
+	       : drained                         ? "drained"
+						 : "alive";
 }
 
 int nodes_row(struct ctl *ctl, const struct nodes *n, const char *node, struct json_object **ret,
@@ -174,7 +176,8 @@ int nodes_row(struct ctl *ctl, const struct nodes *n, const char *node, struct j
 	if (!alive)
 		r = nodes_count_addresses(ctl, node, &used, err);
 	tree_text(&t, "name", node);
-	tree_text(&t, "state", state_of(alive, drained, removed, find(&n->nodes, KEYS_NODE, node)));
+	tree_text(&t, "state",
+		  state_of(node, alive, drained, removed, find(&n->nodes, KEYS_NODE, node)));
 	tree_bool(&t, "alive", alive);
 	tree_bool(&t, "drained", drained);
 	tree_bool(&t, "removed", removed);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/route_protocol.h"
+
 static const char *const formats[] = { "table", "wide", "json", NULL };
 
 /* What is marked only_flag belongs to single commands, which list it in their .flags. */
@@ -23,6 +25,12 @@ static const struct option_def defs[] = {
 	{ OPTION(ctl_settings, bird_socket, "bird-socket", PATH), .initial = "/run/bird/bird.ctl",
 	  .argument = "PATH",
 	  .help = "BIRD's control socket, looked at when the agent does not answer" },
+	{ OPTION(ctl_settings, route_protocol, "route-protocol", NUMBER),
+	  .initial = ROUTE_PROTOCOL_TEXT, .argument = "NUMBER", .min = 1, .max = 255,
+	  .help = "the agent's, by which its routes are known" },
+	{ OPTION(ctl_settings, static_route_protocol, "static-route-protocol", NUMBER),
+	  .initial = STATIC_ROUTE_PROTOCOL_TEXT, .argument = "NUMBER", .min = 1, .max = 255,
+	  .help = "the agent's, by which its static routes are known" },
 	{ OPTION(ctl_settings, config, "config", PATH), .argument = "FILE", .not_in_file = true,
 	  .help = "the configuration file, in which the agent's other fields are no concern of "
 		  "ours" },
@@ -78,7 +86,11 @@ static int fill_in(struct ctl_settings *s, struct err *err)
 	/* A host name that cannot be a node's is told by whoever needs it. */
 	if (r == 0 && gethostname(host, sizeof(host) - 1) == 0)
 		r = follow(&s->node, host, "", err);
-	return r < 0 ? r : options_check_etcd(&s->etcd, err);
+	r = r ?: options_check_etcd(&s->etcd, err);
+	r = r ?: route_protocols_check(s->route_protocol, s->static_route_protocol, err);
+	if (r == 0)
+		route_protocols_set(s->route_protocol, s->static_route_protocol);
+	return r;
 }
 
 int ctl_settings_load(int argc, char *const *argv, char *const *env, struct ctl_settings *ret,

@@ -12,6 +12,7 @@ struct ctl_settings {
 	const char *run_dir, *socket, *bird_socket, *node, *config;
 	unsigned output; /* enum out_format */
 	uint32_t no_color;
+	uint32_t route_protocol, static_route_protocol;
 	/* Not every command takes these: it names those that it does. */
 	const char *file;
 	uint32_t watch, yes, now, blocks, repair, all, diff;

@@ -14,7 +14,7 @@
 #include "ctl/ctl.h"
 #include "ctl/status_alone.h"
 #include "lib/kern.h"
-#include "lib/pod_link.h"
+#include "lib/route_protocol.h"
 
 #define BIRD_WAIT_US (2U * 1000U * 1000U)
 
@@ -104,7 +104,7 @@ static int count_route(const struct nlmsghdr *hdr, void *arg)
 {
 	const struct rtmsg *m = nlmsg_data(hdr);
 
-	if (hdr->nlmsg_type == RTM_NEWROUTE && m->rtm_protocol == ROUTE_PROTOCOL)
+	if (hdr->nlmsg_type == RTM_NEWROUTE && m->rtm_protocol == route_protocol)
 		(*(unsigned *)arg)++;
 	return 0;
 }
@@ -116,7 +116,7 @@ static void begin_again(void *arg)
 
 static int count_routes(struct kern *k, unsigned char family, unsigned *ret, struct err *err)
 {
-	struct rtmsg body = { .rtm_family = family, .rtm_protocol = ROUTE_PROTOCOL };
+	struct rtmsg body = { .rtm_family = family, .rtm_protocol = route_protocol };
 	AUTO(nlmsg_free) struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETROUTE, 0);
 
 	if (!msg || nlmsg_append(msg, &body, sizeof(body), NLMSG_ALIGNTO) < 0)
@@ -140,7 +140,7 @@ static void look_at_kernel(struct status_view *v)
 	else
 		status_part(v, "kernel", "ok",
 			    "%u IPv4 and %u IPv6 routes of protocol %d (roost) stay as they are",
-			    four, six, ROUTE_PROTOCOL);
+			    four, six, route_protocol);
 }
 
 void status_alone(struct ctl *ctl, const struct err *why, struct status_view *v)

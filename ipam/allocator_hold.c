@@ -250,6 +250,7 @@ static struct attachment *new_mark(const struct attachment *old, struct held_add
 		.pod = record ? record->pod : "",
 		.netns = record ? record->netns : "",
 		.link = record ? record->link : "",
+		.reserved = record && record->reserved,
 		.assigned = (uint64_t)now,
 		.state = ATTACHMENT_ATTACHED,
 	};

@@ -407,6 +407,43 @@ static void a_mark_is_released_or_adopted_by_its_container(void **unused)
 	}
 }
 
+/* A node's own address comes back after a boot by its key, to whom it belongs. */
+static void a_reserved_address_outlives_its_file(void **unused)
+{
+	const struct address a = address_from("10.1.0.5");
+	const struct address_record record = { .container = "tunnel",
+					       .interface = "ipv4",
+					       .pool = "web",
+					       .namespace = "",
+					       .pod = "",
+					       .link = "",
+					       .netns = "",
+					       .reserved = true };
+	const struct assign_request request = { .network = "roost",
+						.container = "tunnel",
+						.interface = "ipv4",
+						.netns = "",
+						.namespace = "",
+						.pod = "",
+						.uid = "",
+						.reserved = true };
+	struct assign_result result;
+
+	(void)unused;
+	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
+	world_block(&w, "web", "10.1.0.0/26");
+	assert_int_equal(allocator_mark(w.a, "default", &a, &record, w.now), 1);
+	assert_int_equal(
+		allocator_assign(w.a, &request, &(struct assign_options){ 0 }, w.now, &result), 0);
+	assert_int_equal(result.verdict, ASSIGN_DONE);
+	assert_true(result.changed);
+	assert_true(result.attachment->reserved);
+	assert_false(attachment_is_mark(result.attachment));
+	assert_int_equal(result.attachment->state, ATTACHMENT_ASSIGNED);
+	assert_int_equal(address_compare(&result.attachment->addresses.v[0].address, &a), 0);
+	assert_true(gc_keeps(&(struct gc_request){ .network = "roost" }, result.attachment));
+}
+
 static void a_file_takes_the_place_of_a_mark(void **unused)
 {
 	const struct address a = address_from("10.1.0.5");
@@ -564,6 +601,7 @@ int main(void)
 		TEST(a_requested_address_elsewhere_needs_just_its_block),
 		TEST(what_is_in_use_is_found_whatever_comes_first),
 		TEST(a_mark_is_released_or_adopted_by_its_container),
+		TEST(a_reserved_address_outlives_its_file),
 		TEST(a_file_takes_the_place_of_a_mark),
 		TEST(a_mark_keeps_what_the_file_does_not_name),
 		TEST(an_address_that_two_files_hold_is_free_when_both_are_gone),

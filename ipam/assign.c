@@ -71,6 +71,7 @@ static int finish(struct step *s)
 		.uid = q->uid,
 		.netns = q->netns,
 		.netns_inode = q->netns_inode,
+		.reserved = q->reserved,
 		.ipam = "roost-ipam",
 		.assigned = (uint64_t)s->now,
 	};
@@ -140,6 +141,9 @@ static int adopt(struct allocator *a, const struct assign_request *q, struct att
 	like.namespace = q->namespace[0] ? q->namespace : mark->namespace;
 	like.pod = q->pod[0] ? q->pod : mark->pod;
 	like.uid = q->uid;
+	like.reserved = q->reserved;
+	if (q->reserved)
+		like.state = ATTACHMENT_ASSIGNED; /* it has no link */
 	like.ipam = "roost-ipam";
 	if (q->netns[0]) {
 		like.netns = q->netns;

@@ -75,6 +75,7 @@ static const struct field fields[] = {
 	{ FIELD(attachment, link, "link", text), .check = interface_check },
 	{ FIELD(attachment, mac, "mac", mac) },
 	{ FIELD(attachment, route_localnet, "routeLocalnet", flag) },
+	{ FIELD(attachment, reserved, "reserved", flag) },
 	{ FIELD(attachment, ipam, "ipam", text), .check = word_check },
 	{ FIELD(attachment, assigned, "assigned", wide), .required = true },
 	{ FIELD(attachment, state, "state", choice), .required = true, .choices = states },
@@ -133,6 +134,7 @@ struct attachment *attachment_copy(const struct attachment *a)
 	copy->netns_inode = a->netns_inode;
 	copy->mac = a->mac;
 	copy->route_localnet = a->route_localnet;
+	copy->reserved = a->reserved;
 	copy->assigned = a->assigned;
 	copy->state = a->state;
 	copy->suspected_since = a->suspected_since;
@@ -275,6 +277,7 @@ struct address_record attachment_record(const struct attachment *a, size_t index
 		.link = a->link,
 		.netns = a->netns,
 		.boot = boot,
+		.reserved = a->reserved,
 	};
 
 	print_time((int64_t)a->assigned + boot_time, r.assigned);

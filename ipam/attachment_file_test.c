@@ -17,7 +17,7 @@
 	",\"namespace\":\"prod\",\"pod\":\"web-1\",\"uid\":\"0b1c\",\"netns\":\"/run/netns/x\","   \
 	"\"netnsInode\":\"4026532281\",\"link\":\"roost0123456789\",\"mac\":\"02:00:0a:01:00:"     \
 	"05\","                                                                                    \
-	"\"routeLocalnet\":true,\"ipam\":\"roost-ipam\","                                          \
+	"\"routeLocalnet\":true,\"reserved\":true,\"ipam\":\"roost-ipam\","                        \
 	"\"assigned\":\"98765432109876\",\"state\":\"attached\",\"addresses\":[{\"address\":"      \
 	"\"10.1.0.5\",\"length\":24,\"pool\":\"web\",\"network\":\"default\",\"gateway\":"         \
 	"\"10.1.0.1\"},{\"address\":\"fd00::5\",\"length\":128,\"pool\":\"six\","                  \
@@ -121,7 +121,7 @@ static void the_record_in_etcd_says_who_holds_the_address(void **unused)
 			    "{\"container\":\"3f9c\",\"interface\":\"eth0\",\"pool\":\"six\","
 			    "\"namespace\":\"prod\",\"pod\":\"web-1\",\"link\":\"roost0123456789\","
 			    "\"netns\":\"/run/netns/x\",\"boot\":\"boot-1\",\"assigned\":"
-			    "\"2023-11-16T01:39:25Z\"}");
+			    "\"2023-11-16T01:39:25Z\",\"reserved\":true}");
 }
 
 static void the_file_name_follows_from_all_of_the_key(void **unused)

@@ -46,6 +46,7 @@ struct attachment {
 	const char *link;
 	struct mac mac;      /* of the pod's end, once attached */
 	bool route_localnet; /* the pod may reach the host's loopback: the operator wanted it */
+	bool reserved;       /* no pod's but the node's own: neither a boot nor a DEL frees it */
 	const char *ipam;    /* the plugin that gave the addresses */
 	uint64_t assigned;   /* CLOCK_BOOTTIME, ns */
 	enum attachment_state state;

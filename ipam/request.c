@@ -319,7 +319,7 @@ REQUEST_DEFINE(gc_request, NULL)
 
 bool gc_keeps(const struct gc_request *r, const struct attachment *a)
 {
-	if (attachment_is_mark(a) || a->state == ATTACHMENT_RELEASING ||
+	if (attachment_is_mark(a) || a->reserved || a->state == ATTACHMENT_RELEASING ||
 	    strcmp(a->network, r->network) != 0)
 		return true;
 	for (size_t i = 0; i < r->valid.n; i++)

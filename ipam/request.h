@@ -37,6 +37,7 @@ struct assign_request {
 	struct prefixes exclude;
 	struct range_requests ranges;
 	uint64_t netns_inode; /* not in the body: filled in by who can look */
+	bool reserved;        /* neither: for the node itself, see struct attachment */
 };
 
 struct release_request {

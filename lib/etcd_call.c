@@ -159,7 +159,7 @@ static bool may_go_on(const struct etcd_call *c, const struct etcd_error *error,
 static const char *in_words(const struct etcd_call *c, const struct etcd_error *error, char *text,
 			    size_t size)
 {
-	snprintf(text, size, "etcd %s: %s", c->etcd->endpoints[c->endpoint].name, error->text);
+	snprintf(text, size, "etcd %s: %s", c->etcd->endpoints[c->endpoint].at.name, error->text);
 	return text;
 }
 
@@ -431,10 +431,10 @@ static int as_asked(const struct etcd_call *c, const struct etcd_reply *d, struc
 
 static void count(struct etcd_call *c, const struct http_reply *http)
 {
-	enum etcd_outcome o = http->err == -ETIMEDOUT ? ETCD_LATE
-			      : http->err             ? ETCD_UNREACHABLE
-			      : http->status == 200   ? ETCD_DONE
-						      : ETCD_REFUSED;
+	enum server_outcome o = http->err == -ETIMEDOUT ? SERVER_LATE
+				: http->err             ? SERVER_UNREACHABLE
+				: http->status == 200   ? SERVER_DONE
+							: SERVER_REFUSED;
 
 	c->etcd->stats.outcomes[o]++;
 	histogram_add(&c->etcd->stats.duration, clock_monotonic_us() - c->sent);
@@ -541,14 +541,14 @@ static int attempt(struct etcd_call *c)
 	c->headers = etcd_headers(&e->endpoints[c->endpoint], ms);
 	if (!c->headers)
 		return -ENOMEM;
-	snprintf(url, sizeof(url), "%s%s", e->endpoints[c->endpoint].url, c->verb->path);
+	snprintf(url, sizeof(url), "%s%s", e->endpoints[c->endpoint].at.url, c->verb->path);
 	c->floor = e->revision;
 	c->era = e->era;
 	c->sent = clock_monotonic_us();
 	e->stats.requests++;
 	q = (struct http_request){
 		.url = url,
-		.unix_path = e->endpoints[c->endpoint].unix_path,
+		.unix_path = e->endpoints[c->endpoint].at.unix_path,
 		.headers = c->headers,
 		.body = c->body,
 		.len = strlen(c->body),

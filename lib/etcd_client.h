@@ -6,11 +6,13 @@
 #include <systemd/sd-event.h>
 
 #include "lib/clock.h"
+#include "lib/endpoint.h"
 #include "lib/etcd_wire.h"
 #include "lib/http.h"
 #include "lib/json_stream.h"
 #include "lib/store_etcd.h"
 #include "lib/store_ops.h"
+#include "lib/store_stats.h"
 
 struct etcd_call;
 struct etcd_watch;
@@ -18,10 +20,8 @@ TAILQ_HEAD(etcd_calls, etcd_call);
 TAILQ_HEAD(etcd_watches, etcd_watch);
 
 struct etcd_endpoint {
-	char *name;      /* as configured, for people */
-	char *url;       /* without a path */
-	char *unix_path; /* NULL: by the URL */
-	char *token;     /* NULL: log in first. Etcd's simple tokens hold on one member only. */
+	struct endpoint at;
+	char *token; /* NULL: log in first. Etcd's simple tokens hold on one member only. */
 	bool logging_in;
 	uint64_t heard; /* CLOCK_MONOTONIC, µs: it answered something */
 };
@@ -63,7 +63,7 @@ struct etcd {
 	int64_t revision;
 	unsigned era;
 	bool closing;
-	struct store_etcd_stats stats;
+	struct store_stats stats;
 };
 
 /* Back-off after the n-th failure in a row, n >= 1: 0.1 s doubling to 5 s, from half to full. */

@@ -40,7 +40,7 @@ static void stream_failed(struct etcd *e, const char *text)
 	struct etcd_stream *s = &e->stream;
 	char line[512];
 
-	snprintf(line, sizeof(line), "watch stream of %s: %s", e->endpoints[s->endpoint].name,
+	snprintf(line, sizeof(line), "watch stream of %s: %s", e->endpoints[s->endpoint].at.name,
 		 text);
 	etcd_stream_close(e);
 	/* Tokens are refused in several forms; whichever it was, the next opening logs in anew. */
@@ -79,7 +79,7 @@ static void stream_confirmed(struct etcd *e)
 		return;
 	s->told_watching = true;
 	store_notify(&e->base, STORE_WATCHING, "watching through %s",
-		     e->endpoints[s->endpoint].name);
+		     e->endpoints[s->endpoint].at.name);
 }
 
 static void on_verified(const struct store_reply *reply, void *arg)
@@ -341,7 +341,7 @@ static int stream_post(struct etcd *e, const char *body)
 	char url[512];
 	struct http_request q = {
 		.url = url,
-		.unix_path = ep->unix_path,
+		.unix_path = ep->at.unix_path,
 		.body = body,
 		.len = strlen(body),
 		.max_reply = MAX_MESSAGE,
@@ -351,7 +351,7 @@ static int stream_post(struct etcd *e, const char *body)
 	};
 	int r;
 
-	snprintf(url, sizeof(url), "%s/v3/watch", ep->url);
+	snprintf(url, sizeof(url), "%s/v3/watch", ep->at.url);
 	s->headers = etcd_headers(ep, 0);
 	/*
 	 * Go's server drops what it has not read of a request's body when the first answer goes

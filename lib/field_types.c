@@ -78,6 +78,43 @@ const struct field_type field_text = {
 	.done = text_done,
 };
 
+/* --- an object that is not ours to understand --------------------------------------------------
+ */
+
+static int json_field_read(const struct field *f, struct json_at in, void *at)
+{
+	AUTO(free) char *text = NULL;
+	int r = json_read_object(in);
+
+	if (r < 0)
+		return r;
+	r = json_print(in.value, &text);
+	if (r < 0)
+		return r;
+	if (f->max && strlen(text) > f->max)
+		return json_wrong(in, "is longer than %u bytes", f->max);
+	return text_replace(at, text);
+}
+
+static int json_field_write(const struct field *f, const void *at, const void *usual,
+			    struct json_object **ret)
+{
+	const char *text = text_of(at);
+
+	(void)f;
+	(void)usual;
+	return json_parse(text, strlen(text), ret, NULL);
+}
+
+const struct field_type field_json = {
+	.blank_is_absent = true,
+	.init = text_init,
+	.read = json_field_read,
+	.write = json_field_write,
+	.equal = text_equal,
+	.done = text_done,
+};
+
 /* --- number, flag, choice ------------------------------------------------------------------- */
 
 static int number_init(const struct field *f, void *at)

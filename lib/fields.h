@@ -75,7 +75,7 @@ struct field {
 
 extern const struct field_type field_text, field_number, field_flag, field_choice, field_address,
 	field_prefix, field_host_prefix, field_range, field_time, field_mac, field_selector,
-	field_labels, field_list, field_object, field_maybe, field_neighbour;
+	field_labels, field_list, field_object, field_maybe, field_neighbour, field_json;
 
 typedef const char *field_c_text;
 typedef uint32_t field_c_number;
@@ -91,6 +91,7 @@ typedef struct selector_text field_c_selector;
 typedef struct label_map field_c_labels;
 typedef unsigned field_c_maybe; /* enum maybe */
 typedef struct neighbour field_c_neighbour;
+typedef const char *field_c_json; /* any object, as one line of text; "": none */
 typedef struct texts field_c_list; /* anything with v and n */
 
 /* Defaults into a zeroed struct. On failure as well fields_done() releases it. */

@@ -524,6 +524,7 @@ static void set_options(struct http_call *c, const struct http_request *q)
 	} else {
 		curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
 	}
+	curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, q->method);
 	curl_easy_setopt(easy, CURLOPT_CONNECT_TO, q->connect_to);
 	curl_easy_setopt(easy, CURLOPT_PREREQDATA, c);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, c);

@@ -55,6 +55,7 @@ typedef int http_data_fn(const char *data, size_t n, void *arg);
 
 struct http_request {
 	const char *url;
+	const char *method;         /* NULL: POST or GET, by the function that is called */
 	const char *unix_path;      /* connect there instead; NULL: by the URL */
 	struct curl_slist *headers; /* borrowed until the request is done */
 	/* "HOST:PORT:ADDRESS:PORT" as libcurl has it: another name for TLS than for the connection.

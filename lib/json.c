@@ -18,7 +18,8 @@ static bool only_blanks(const char *text, size_t len)
 	return true;
 }
 
-int json_parse(const char *text, size_t len, struct json_object **ret, struct err *err)
+int json_parse_large(const char *text, size_t len, size_t max, struct json_object **ret,
+		     struct err *err)
 {
 	AUTO(json_tokener_free) struct json_tokener *tok = json_tokener_new_ex(JSON_DEPTH_MAX);
 	AUTO(json_put) struct json_object *object = NULL;
@@ -27,9 +28,8 @@ int json_parse(const char *text, size_t len, struct json_object **ret, struct er
 
 	if (!tok)
 		return err_set(err, -ENOMEM, "out of memory");
-	if (len > JSON_SIZE_MAX)
-		return err_set(err, -E2BIG, "%zu bytes of JSON are more than %u", len,
-			       JSON_SIZE_MAX);
+	if (len > max)
+		return err_set(err, -E2BIG, "%zu bytes of JSON are more than %zu", len, max);
 
 	object = json_feed(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8, text, len, &end);
 	why = json_tokener_get_error(tok);
@@ -47,6 +47,11 @@ int json_parse(const char *text, size_t len, struct json_object **ret, struct er
 
 	*ret = TAKE(object);
 	return 0;
+}
+
+int json_parse(const char *text, size_t len, struct json_object **ret, struct err *err)
+{
+	return json_parse_large(text, len, JSON_SIZE_MAX, ret, err);
 }
 
 int json_print(struct json_object *object, char **ret)

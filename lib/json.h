@@ -39,6 +39,9 @@ AUTO_DEFINE(struct json_object *, json_put)
  * comments. 0, -ENOMEM, -E2BIG or -EINVAL with "not valid JSON at byte 17: ..." in err.
  */
 int json_parse(const char *text, size_t len, struct json_object **ret, struct err *err);
+/* The same with another limit than that of one value. */
+int json_parse_large(const char *text, size_t len, size_t max, struct json_object **ret,
+		     struct err *err);
 
 /* One line without blanks and with plain slashes, as it is put into etcd; free() it. */
 int json_print(struct json_object *object, char **ret);

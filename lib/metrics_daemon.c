@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-void metrics_etcd(struct metrics *m, const struct store_etcd_stats *stats, bool connected,
+void metrics_etcd(struct metrics *m, const struct store_stats *stats, bool connected,
 		  uint64_t silence_us)
 {
 	metrics_one(m, "roost_etcd_connected", METRIC_GAUGE,
@@ -13,8 +13,8 @@ void metrics_etcd(struct metrics *m, const struct store_etcd_stats *stats, bool 
 		    silence_us == UINT64_MAX ? INFINITY : (double)silence_us / 1e6);
 	metrics_family(m, "roost_etcd_requests_total", METRIC_COUNTER,
 		       "Requests to a member of etcd, by outcome.");
-	for (unsigned o = 0; o < ETCD_OUTCOMES; o++)
-		metrics_count(m, LABELS({ "outcome", etcd_outcome_name(o) }), stats->outcomes[o]);
+	for (unsigned o = 0; o < SERVER_OUTCOMES; o++)
+		metrics_count(m, LABELS({ "outcome", server_outcome_name(o) }), stats->outcomes[o]);
 	metrics_family(m, "roost_etcd_request_duration_seconds", METRIC_HISTOGRAM,
 		       "From a request to a member of etcd to its answer or its end.");
 	metrics_histogram(m, NULL, &stats->duration);

@@ -11,10 +11,10 @@
 #include "lib/health.h"
 #include "lib/metrics.h"
 #include "lib/pass.h"
-#include "lib/store_etcd.h"
+#include "lib/store_stats.h"
 
 /* silence_us UINT64_MAX: never heard. */
-void metrics_etcd(struct metrics *m, const struct store_etcd_stats *stats, bool connected,
+void metrics_etcd(struct metrics *m, const struct store_stats *stats, bool connected,
 		  uint64_t silence_us);
 
 struct metrics_pass {

@@ -74,6 +74,7 @@ struct config_rip {
 struct config_vxlan {
 	uint32_t vni, port;
 	uint32_t mtu_overhead; /* 0: 50 over IPv4, 70 over IPv6 */
+	bool checksum_offload; /* false: for network cards that spoil what is in a tunnel */
 };
 
 struct cluster_config {
@@ -229,6 +230,15 @@ RECORD(pool_status)
 
 /* --- block, host block, address ------------------------------------------------------------- */
 
+/* A block that the lease server gave away: whom to, and what the others must know to reach it. */
+struct block_lease {
+	struct address public_ip; /* or family 0: no lease */
+	const char *backend_type;
+	const char *backend_data; /* a JSON object as text; "": none */
+	char expires[TIME_TEXT];  /* "": never, a reservation */
+};
+#define LEASE_BACKEND_DATA_MAX 4096
+
 struct block {
 	const char *network; /* key */
 	struct prefix block; /* key */
@@ -236,6 +246,7 @@ struct block {
 	const char *pool;
 	const char *token;
 	char claimed[TIME_TEXT];
+	struct block_lease lease;
 };
 RECORD(block)
 

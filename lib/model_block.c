@@ -5,11 +5,19 @@
 
 /* --- block: who owns it --------------------------------------------------------------------- */
 
+static const struct field lease_fields[] = {
+	{ FIELD(block_lease, public_ip, "publicIP", address), .required = true },
+	{ FIELD(block_lease, backend_type, "backendType", text), .check = word_check },
+	{ FIELD(block_lease, backend_data, "backendData", json), .max = LEASE_BACKEND_DATA_MAX },
+	{ FIELD(block_lease, expires, "expires", time) },
+};
+
 static const struct field block_fields[] = {
 	{ FIELD(block, node, "node", text), .required = true, .check = node_name_check },
 	{ FIELD(block, pool, "pool", text), .check = name_check },
 	{ FIELD(block, token, "token", text), .check = id_check },
 	{ FIELD(block, claimed, "claimed", time) },
+	{ OBJECT(block, lease, "lease", lease_fields) },
 };
 
 static const struct record_part block_parts[] = {

@@ -72,6 +72,7 @@ static const struct field vxlan_fields[] = {
 	{ FIELD(config_vxlan, port, "port", number), .min = 1, .max = 65535, .initial = 4789 },
 	{ FIELD(config_vxlan, mtu_overhead, "mtuOverhead", number), .min = 50, .max = 1000,
 	  .or_zero = true },
+	{ FIELD(config_vxlan, checksum_offload, "checksumOffload", flag), .initial = true },
 };
 
 static const struct field fields[] = {

@@ -17,7 +17,8 @@ static void every_field_of_config_is_read_and_written(void **unused)
 	       "\"hello\":2,\"dead\":8,\"type\":\"ptp\",\"passwordFile\":\"/etc/o\"},"
 	       "\"rip\":{\"interfaces\":[\"eth1\"],\"updateTime\":5,\"timeoutTime\":20,"
 	       "\"passwordFile\":\"/etc/r\"},"
-	       "\"exportTable\":119,\"vxlan\":{\"vni\":1,\"port\":8472,\"mtuOverhead\":70},"
+	       "\"exportTable\":119,\"vxlan\":{\"vni\":1,\"port\":8472,\"mtuOverhead\":70,"
+	       "\"checksumOffload\":false},"
 	       "\"reclaimAfter\":900,\"logLevel\":\"debug\"}");
 	ECHOES(cluster_config, "config", "{}");
 	ECHOES(cluster_config, "config", "{\"bgp\":{\"holdTime\":0}}");
@@ -59,6 +60,7 @@ static void config_has_the_documented_defaults(void **unused)
 	assert_int_equal(c.vxlan.vni, 4096);
 	assert_int_equal(c.vxlan.port, 4789);
 	assert_int_equal(c.vxlan.mtu_overhead, 0);
+	assert_true(c.vxlan.checksum_offload);
 	assert_int_equal(c.reclaim_after, 3600);
 	assert_string_equal(c.log_level, "");
 }
@@ -223,6 +225,12 @@ static void every_field_of_block_and_address_is_read_and_written(void **unused)
 	ECHOES(block, "block/default/10.1.0.64-26",
 	       "{\"node\":\"n1\",\"pool\":\"web\",\"token\":\"a-1\",\"claimed\":\"" TIME "\"}");
 	ECHOES(block, "block/default/fd00::-122", "{\"node\":\"n1\"}");
+	ECHOES(block, "block/default/10.5.1.0-24",
+	       "{\"node\":\"lease-192.0.2.5\",\"lease\":{\"publicIP\":\"192.0.2.5\","
+	       "\"backendType\":\"vxlan\",\"backendData\":{\"VNI\":1,\"x\":[1,{\"y\":null}]},"
+	       "\"expires\":\"2026-11-16T02:45:55Z\"}}");
+	ECHOES(block, "block/default/10.5.1.0-24",
+	       "{\"node\":\"lease-192.0.2.5\",\"lease\":{\"publicIP\":\"192.0.2.5\"}}");
 	ECHOES(host_block, "host/n1/ipv4/block/default/10.1.0.64-26",
 	       "{\"pool\":\"web\",\"claimed\":\"" TIME "\"}");
 	ECHOES(host_block, "host/n1/ipv4/block/default/10.1.0.64-26", "{}");
@@ -267,6 +275,12 @@ static void block_and_address_out_of_their_rules_are_refused(void **unused)
 		"a-z, 0-9, '.', '-', with a letter or digit at both ends");
 	REFUSED(block, "block/default/10.1.0.65-26", "{\"node\":\"n1\"}",
 		"\"block/default/10.1.0.65-26\" is not a key of the form block/<network>/<block>");
+	REFUSED(block, "block/default/10.1.0.64-26", "{\"node\":\"n1\",\"lease\":{}}",
+		"block/default/10.1.0.64-26: field \"lease.publicIP\": is missing");
+	REFUSED(block, "block/default/10.1.0.64-26",
+		"{\"node\":\"n1\",\"lease\":{\"publicIP\":\"192.0.2.5\",\"backendData\":\"x\"}}",
+		"block/default/10.1.0.64-26: field \"lease.backendData\": \"x\" is a "
+		"string, not an object");
 	REFUSED(block, "pool/web", "{\"node\":\"n1\"}",
 		"\"pool/web\" is not a key of the form block/<network>/<block>");
 	REFUSED(address_record, "host/n1/address/default/10.1.0.5", "{\"link\":\"a b\"}",

@@ -16,9 +16,6 @@
 #include "lib/names.h"
 #include "lib/values.h"
 
-/* Routes of ours in the kernel. */
-#define ROUTE_PROTOCOL 114
-
 /* Links to be destroyed are in the first, those that are going right now in the second. */
 #define DOOMED_GROUP 0x726f6f73u
 #define GOING_GROUP  (DOOMED_GROUP + 1)

@@ -1,5 +1,6 @@
 SRCS += $(addprefix lib/, \
 	err.c \
+	route_protocol.c \
 	clock.c \
 	backoff.c \
 	child.c \
@@ -10,6 +11,7 @@ SRCS += $(addprefix lib/, \
 	json_stream.c \
 	http.c \
 	http_verify.c \
+	endpoint.c \
 	certificate.c \
 	certificate_words.c \
 	http_reply.c \
@@ -18,6 +20,7 @@ SRCS += $(addprefix lib/, \
 	serve_listen.c \
 	serve_reply.c \
 	serve_request.c \
+	serve_tls.c \
 	serve_wait.c \
 	etcd_encode.c \
 	etcd_decode.c \
@@ -32,17 +35,23 @@ SRCS += $(addprefix lib/, \
 	store_settle.c \
 	store_sync.c \
 	store_etcd.c \
+	lease_reply.c \
+	lease_mirror.c \
+	lease_client.c \
+	store_lease.c \
 	store_open.c \
+	memory_etcd.c \
+	memory_etcd_txn.c \
+	memory_etcd_lease.c \
+	store_memory.c \
+	store_memory_call.c \
+	store_memory_request.c \
+	store_memory_watch.c \
 	store_fake.c \
-	store_fake_call.c \
-	store_fake_request.c \
-	store_fake_watch.c \
 	store_fake_faults.c \
-	fake_etcd.c \
-	fake_etcd_txn.c \
-	fake_etcd_lease.c \
 	hash.c \
 	pod_link.c \
+	vtep.c \
 	prefix.c \
 	selector.c \
 	json.c \
@@ -60,6 +69,7 @@ SRCS += $(addprefix lib/, \
 	model_overlap.c \
 	model_node.c \
 	model_block.c \
+	lease_holder.c \
 	model_peer.c \
 	model_filter.c \
 	model_status.c \
@@ -104,7 +114,9 @@ SRCS += $(addprefix lib/, \
 
 PURE_TESTS += $(addprefix lib/, \
 	hash_test \
+	route_protocol_test \
 	pod_link_test \
+	vtep_test \
 	prefix_test \
 	base64_test \
 	json_stream_test \
@@ -113,6 +125,8 @@ PURE_TESTS += $(addprefix lib/, \
 	etcd_error_test \
 	store_test \
 	store_view_test \
+	lease_reply_test \
+	lease_mirror_test \
 	store_sync_test \
 	store_fake_test \
 	store_fake_faults_test \
@@ -124,6 +138,7 @@ PURE_TESTS += $(addprefix lib/, \
 	names_test \
 	keys_test \
 	model_test \
+	lease_holder_test \
 	model_pool_test \
 	model_peer_test \
 	kern_reply_test \
@@ -152,6 +167,7 @@ TESTS += $(addprefix lib/, \
 	serve_test \
 	serve_limits_test \
 	serve_wait_test \
+	store_lease_test \
 	local_client_test \
 	lifecycle_test \
 	pass_test \
@@ -163,6 +179,7 @@ FUZZERS += $(addprefix lib/, \
 	json_stream_fuzz \
 	http_reply_fuzz \
 	etcd_error_fuzz \
+	lease_reply_fuzz \
 	prefix_fuzz \
 	selector_fuzz \
 	keys_fuzz \

@@ -114,22 +114,37 @@ static int prepare_socket(struct serve *s, int fd)
 	return 0;
 }
 
+static void on_connection(void *arg, struct MHD_Connection *connection, void **context,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	const struct serve *s = arg;
+
+	(void)context;
+	if (s->tls && code == MHD_CONNECTION_NOTIFY_STARTED)
+		serve_tls_connection(s->tls, connection);
+}
+
 static int start(struct serve *s, const struct serve_config *c)
 {
 	unsigned flags = MHD_USE_EPOLL | MHD_USE_TURBO | MHD_ALLOW_SUSPEND_RESUME |
-			 MHD_USE_SUPPRESS_DATE_NO_CLOCK;
+			 MHD_USE_SUPPRESS_DATE_NO_CLOCK | (c->tls ? MHD_USE_TLS : 0);
+	struct MHD_OptionItem tls[SERVE_TLS_OPTIONS] = { { MHD_OPTION_END, 0, NULL } };
 	struct MHD_OptionItem options[] = {
 		{ MHD_OPTION_LISTEN_SOCKET, c->fd, NULL },
 		{ MHD_OPTION_CONNECTION_LIMIT, c->max_connections ?: MAX_CONNECTIONS, NULL },
 		{ MHD_OPTION_CONNECTION_TIMEOUT, c->idle_s ?: IDLE_S, NULL },
-		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, NULL },
+		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		  (intptr_t)(c->connection_memory ?: CONNECTION_MEMORY), NULL },
 		{ MHD_OPTION_END, 0, NULL },
 	};
 
+	if (c->tls)
+		serve_tls_options(c->tls, tls);
 	errno = 0;
-	s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, serve_on_access, s,
-				     MHD_OPTION_NOTIFY_COMPLETED, serve_on_completed, s,
-				     MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+	s->daemon = MHD_start_daemon(
+		flags, 0, NULL, NULL, serve_on_access, s, MHD_OPTION_NOTIFY_COMPLETED,
+		serve_on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+		MHD_OPTION_ARRAY, options, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 	return s->daemon ? 0 : errno ? -errno : -EIO;
 }
 
@@ -145,6 +160,9 @@ int serve_new(sd_event *event, const struct serve_config *c, struct serve **ret)
 	s->n_routes = c->n_routes;
 	s->arg = c->arg;
 	s->answered = c->answered;
+	s->other = c->other;
+	s->tls = c->tls;
+	s->plain_errors = c->plain_errors;
 	s->max_body = c->max_body ?: MAX_BODY;
 	s->timer_at = UINT64_MAX;
 	TAILQ_INIT(&s->suspended);

@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <systemd/sd-event.h>
@@ -31,6 +32,20 @@ struct serve_request;
 
 typedef void serve_handler_fn(struct serve_request *request, void *arg);
 
+/* Certificate, key and whom to believe; may serve several servers. */
+struct serve_tls;
+struct serve_tls_files {
+	const char *certificate, *key; /* PEM; the chain behind the certificate */
+	const char *client_ca; /* who has no certificate of theirs is not heard; "": anybody */
+};
+/* 0 or a negative errno with the sentence. What files points to is borrowed. */
+int serve_tls_new(const struct serve_tls_files *files, struct serve_tls **ret, struct err *err);
+/* Reads certificate and key again, for connections from now on; on failure the old ones stay. The
+ * clients' authorities stay what they were. */
+int serve_tls_reload(struct serve_tls *tls, struct err *err);
+void serve_tls_free(struct serve_tls *tls);
+AUTO_DEFINE(struct serve_tls *, serve_tls_free)
+
 struct serve_route {
 	const char *method, *path; /* "GET", "/v1/status": matched exactly, without the query */
 	serve_handler_fn *handler;
@@ -44,6 +59,10 @@ struct serve_config {
 	size_t max_body;          /* 0: 64 KiB */
 	unsigned max_connections; /* 0: 1024; more wait in the socket's backlog */
 	unsigned idle_s;          /* a client that says nothing for so long; 0: 30 */
+	size_t connection_memory; /* for a request's head, of each connection; 0: 16 KiB */
+	serve_handler_fn *other;  /* whatever no route matches; NULL: 404, 405 */
+	bool plain_errors;        /* sentences as text, not JSON; with a 503 also Retry-After */
+	struct serve_tls *tls;    /* borrowed for the server's life; NULL: none */
 	/* Of each answer to a handler's request, for those who count; may be NULL. status 0: nobody
 	 * waited for it any more. */
 	void (*answered)(const char *path, unsigned status, uint64_t us, void *arg);
@@ -84,6 +103,18 @@ void serve_reply_text(struct serve_request *request, unsigned status, const char
 void serve_reply_error(struct serve_request *request, unsigned status, int code,
 		       const char *details, const char *fmt, ...) PRINTF_LIKE(5, 6);
 
+/*
+ * One answer for many: made once, its bytes shared by all who get it. NULL without memory. The
+ * body is copied.
+ */
+struct serve_shared;
+struct serve_shared *serve_shared_new(unsigned status, const char *content_type, const char *body,
+				      size_t len);
+void serve_shared_unref(struct serve_shared *shared);
+AUTO_DEFINE(struct serve_shared *, serve_shared_unref)
+/* Takes a reference of its own. */
+void serve_reply_shared(struct serve_request *request, struct serve_shared *shared);
+
 /* --- waiting -------------------------------------------------------------------------------- */
 
 enum serve_end {
@@ -94,6 +125,8 @@ enum serve_end {
 /* Whatever it does, the request is gone when it returns. */
 typedef void serve_end_fn(struct serve_request *request, enum serve_end why, void *arg);
 
+/* No deadline: it ends with an answer, the client or the server. */
+#define SERVE_FOREVER UINT64_MAX
 /*
  * The answer comes later, within deadline_ms from now. To be called by a handler before it returns
  * unanswered; again, from anywhere, to change deadline and callback. A negative errno means that

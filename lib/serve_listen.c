@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -98,6 +99,28 @@ static socklen_t socket_address(const struct listen_address *at, struct sockaddr
 	return sizeof(*four);
 }
 
+/*
+ * Who waits for an answer for hours sends nothing meanwhile; that its machine is gone shows only in
+ * probes. Accepted connections inherit all of it.
+ */
+static int keep_alive(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, 60 },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, 15 },
+		{ IPPROTO_TCP, TCP_KEEPCNT, 4 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		if (setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+			       sizeof(int)) < 0)
+			return -errno;
+	return 0;
+}
+
 int serve_listen_tcp(const struct listen_address *at, int *ret)
 {
 	int fd = socket(at->address.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r = 0;
@@ -106,10 +129,11 @@ int serve_listen_tcp(const struct listen_address *at, int *ret)
 
 	if (fd < 0)
 		return -errno;
+	r = keep_alive(fd);
 	/* Connections of the agent before us may still be closing. */
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)) < 0 ||
+	if (r < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)) < 0 ||
 	    bind(fd, (const struct sockaddr *)&sa, len) < 0 || listen(fd, SOMAXCONN) < 0)
-		r = -errno;
+		r = r ?: -errno;
 	if (r < 0)
 		close(fd);
 	else

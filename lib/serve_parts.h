@@ -20,6 +20,7 @@ struct serve_request {
 	char *body; /* NUL-terminated, NULL if none has come */
 	size_t len, room;
 	struct MHD_Response *response; /* NULL though answered: the connection is closed */
+	struct serve_shared *shared;   /* or this one */
 	unsigned status;
 	sd_event_source *deadline, *watch;
 	serve_end_fn *on_end;
@@ -39,11 +40,25 @@ struct serve {
 	size_t n_routes;
 	void *arg;
 	void (*answered)(const char *path, unsigned status, uint64_t us, void *arg);
+	serve_handler_fn *other;
+	struct serve_tls *tls;
+	bool plain_errors;
 	size_t max_body;
 	uint64_t timer_at; /* when the timer will fire; UINT64_MAX: it is off */
 	uint32_t gone_events;
 	bool closing;
 };
+
+struct serve_shared {
+	unsigned refs, status;
+	struct MHD_Response *response;
+};
+
+/* serve_tls.c: options of the daemon, ended by one of kind MHD_OPTION_END; at most that many. */
+#define SERVE_TLS_OPTIONS 5
+void serve_tls_options(struct serve_tls *tls, struct MHD_OptionItem *ret);
+/* A connection begins: whose certificate it shows, and whether the other end must show one. */
+void serve_tls_connection(struct serve_tls *tls, struct MHD_Connection *connection);
 
 /* The one way to an answer. Takes the response; NULL closes the connection instead. */
 void serve_answer(struct serve_request *q, unsigned status, struct MHD_Response *response);

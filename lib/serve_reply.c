@@ -8,6 +8,7 @@
 #include "lib/serve_parts.h"
 
 #define ERROR_TEXT_MAX 1024
+#define RETRY_AFTER_S  "1"
 
 const char *serve_method(const struct serve_request *q)
 {
@@ -54,8 +55,7 @@ int serve_body_json(struct serve_request *q, struct json_object **ret)
 
 /* --- answers -------------------------------------------------------------------------------- */
 
-void serve_reply_text(struct serve_request *q, unsigned status, const char *content_type,
-		      const char *body, size_t len)
+static struct MHD_Response *make_response(const char *content_type, const char *body, size_t len)
 {
 	union {
 		const char *in;
@@ -67,9 +67,48 @@ void serve_reply_text(struct serve_request *q, unsigned status, const char *cont
 	if (response && MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
 						content_type) != MHD_YES) {
 		MHD_destroy_response(response);
-		response = NULL;
+		return NULL;
 	}
-	serve_answer(q, status, response);
+	return response;
+}
+
+void serve_reply_text(struct serve_request *q, unsigned status, const char *content_type,
+		      const char *body, size_t len)
+{
+	serve_answer(q, status, make_response(content_type, body, len));
+}
+
+struct serve_shared *serve_shared_new(unsigned status, const char *content_type, const char *body,
+				      size_t len)
+{
+	struct serve_shared *shared = calloc(1, sizeof(*shared));
+
+	if (!shared)
+		return NULL;
+	shared->refs = 1;
+	shared->status = status;
+	shared->response = make_response(content_type, body, len);
+	if (shared->response)
+		return shared;
+	free(shared);
+	return NULL;
+}
+
+void serve_shared_unref(struct serve_shared *shared)
+{
+	if (!shared || --shared->refs)
+		return;
+	MHD_destroy_response(shared->response);
+	free(shared);
+}
+
+void serve_reply_shared(struct serve_request *q, struct serve_shared *shared)
+{
+	if (q->answered)
+		return;
+	shared->refs++;
+	q->shared = shared;
+	serve_answer(q, shared->status, NULL);
 }
 
 void serve_reply(struct serve_request *q, unsigned status, const char *json)
@@ -126,6 +165,19 @@ static int add_text(struct json_object *o, const char *name, char *text)
 	return value ? json_object_object_add(o, name, value) : -1;
 }
 
+static void reply_sentence(struct serve_request *q, unsigned status, const char *error,
+			   const char *details)
+{
+	char text[2 * ERROR_TEXT_MAX + 4];
+	struct MHD_Response *response;
+	int n = snprintf(text, sizeof(text), "%s%s%s\n", error, details[0] ? ": " : "", details);
+
+	response = make_response("text/plain; charset=utf-8", text, (size_t)n);
+	if (response && status == 503)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, RETRY_AFTER_S);
+	serve_answer(q, status, response);
+}
+
 void serve_reply_error(struct serve_request *q, unsigned status, int code, const char *details,
 		       const char *fmt, ...)
 {
@@ -137,8 +189,10 @@ void serve_reply_error(struct serve_request *q, unsigned status, int code, const
 	vsnprintf(error, sizeof(error), fmt, ap);
 	va_end(ap);
 	snprintf(more, sizeof(more), "%s", details ?: "");
-	if (!o || json_object_object_add(o, "code", json_object_new_int(code)) < 0 ||
-	    add_text(o, "error", error) < 0 || add_text(o, "details", more) < 0)
+	if (q->serve->plain_errors)
+		reply_sentence(q, status, error, more);
+	else if (!o || json_object_object_add(o, "code", json_object_new_int(code)) < 0 ||
+		 add_text(o, "error", error) < 0 || add_text(o, "details", more) < 0)
 		serve_answer(q, 500, NULL);
 	else
 		serve_reply_json(q, status, o);

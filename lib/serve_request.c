@@ -16,6 +16,7 @@ static void request_free(struct serve_request *q)
 	serve_stop_waiting(q);
 	if (q->response)
 		MHD_destroy_response(q->response);
+	serve_shared_unref(q->shared);
 	free(q->body);
 	free(q);
 }
@@ -101,7 +102,9 @@ static void route(struct serve_request *q)
 		}
 		snprintf(allowed + n, sizeof(allowed) - n, "%s%s", n ? ", " : "", p->method);
 	}
-	if (allowed[0])
+	if (s->other)
+		s->other(q, s->arg);
+	else if (allowed[0])
 		refuse_method(q, allowed);
 	else
 		refuse_path(q);
@@ -147,6 +150,11 @@ static enum MHD_Result conclude(struct serve_request *q)
 		TAILQ_INSERT_TAIL(&q->serve->suspended, q, entry);
 		MHD_suspend_connection(q->connection);
 		return MHD_YES;
+	}
+	if (q->shared) {
+		r = MHD_queue_response(q->connection, q->status, q->shared->response);
+		serve_shared_unref(TAKE(q->shared));
+		return r;
 	}
 	if (!q->response)
 		return MHD_NO;

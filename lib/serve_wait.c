@@ -27,8 +27,8 @@ void serve_answer(struct serve_request *q, unsigned status, struct MHD_Response 
 	}
 	q->answered = true;
 	if (q->began)
-		q->serve->answered(q->path, response ? status : 0, clock_monotonic_us() - q->began,
-				   q->serve->arg);
+		q->serve->answered(q->path, response || q->shared ? status : 0,
+				   clock_monotonic_us() - q->began, q->serve->arg);
 	q->status = status;
 	q->response = response;
 	serve_stop_waiting(q);
@@ -87,6 +87,10 @@ static int set_deadline(struct serve_request *q, uint64_t ms)
 	uint64_t us = ms < UINT64_MAX / 1000 ? ms * 1000 : UINT64_MAX;
 	int r;
 
+	if (ms == SERVE_FOREVER) {
+		q->deadline = sd_event_source_disable_unref(q->deadline);
+		return 0;
+	}
 	if (!q->deadline)
 		return sd_event_add_time_relative(q->serve->event, &q->deadline, CLOCK_MONOTONIC,
 						  us, DEADLINE_ACCURACY_US, on_deadline, q);

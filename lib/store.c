@@ -161,3 +161,25 @@ char *store_prefix_end(const char *prefix)
 		end[n - 1]++;
 	return end;
 }
+
+void store_stats(const struct store *s, struct store_stats *ret)
+{
+	*ret = (struct store_stats){ .server = "etcd", .endpoint = "" };
+	if (s->ops->stats)
+		s->ops->stats(s, ret);
+}
+
+const char *server_outcome_name(enum server_outcome o)
+{
+	static const char *const names[] = { "ok", "refused", "timeout", "unreachable" };
+
+	return o < ARRAY_SIZE(names) ? names[o] : "?";
+}
+
+const char *store_server(const struct store *s)
+{
+	struct store_stats stats;
+
+	store_stats(s, &stats);
+	return stats.server;
+}

@@ -32,12 +32,28 @@ static void etcd_free(struct store *s)
 	free(e);
 }
 
+static void etcd_stats(const struct store *s, struct store_stats *ret)
+{
+	const struct etcd *e = (const struct etcd *)s;
+
+	*ret = e->stats;
+	ret->server = "etcd";
+	ret->endpoint = e->endpoints[e->current].at.name;
+	ret->cluster_id = e->cluster_id;
+	ret->revision = e->revision;
+	ret->certificate = http_server(e->http);
+	for (size_t i = 0; i < e->n_endpoints; i++)
+		if (e->endpoints[i].heard > ret->heard)
+			ret->heard = e->endpoints[i].heard;
+}
+
 static const struct store_ops etcd_ops = {
 	.txn = etcd_txn,
 	.list = etcd_list,
 	.lease = etcd_lease,
 	.watch = etcd_watch,
 	.turn = etcd_turn,
+	.stats = etcd_stats,
 	.free = etcd_free,
 };
 
@@ -76,25 +92,4 @@ int store_etcd_new(sd_event *event, const struct store_etcd_options *o, struct s
 	}
 	*ret = &e->base;
 	return 0;
-}
-
-const char *etcd_outcome_name(enum etcd_outcome o)
-{
-	static const char *const names[] = { "ok", "refused", "timeout", "unreachable" };
-
-	return o < ARRAY_SIZE(names) ? names[o] : "?";
-}
-
-void store_etcd_stats(const struct store *s, struct store_etcd_stats *ret)
-{
-	const struct etcd *e = (const struct etcd *)s;
-
-	*ret = e->stats;
-	ret->endpoint = e->endpoints[e->current].name;
-	ret->cluster_id = e->cluster_id;
-	ret->revision = e->revision;
-	ret->server = http_server(e->http);
-	for (size_t i = 0; i < e->n_endpoints; i++)
-		if (e->endpoints[i].heard > ret->heard)
-			ret->heard = e->endpoints[i].heard;
 }

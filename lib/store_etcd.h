@@ -15,7 +15,6 @@
 
 #include "lib/err.h"
 #include "lib/http.h"
-#include "lib/metrics.h"
 #include "lib/store.h"
 
 struct store_etcd_options {
@@ -28,27 +27,3 @@ struct store_etcd_options {
 /* -EINVAL with the reason, or -ENOMEM. Connects only when the first request is made. */
 int store_etcd_new(sd_event *event, const struct store_etcd_options *options, struct store **ret,
 		   struct err *err);
-
-/* What became of one request to one member. */
-enum etcd_outcome {
-	ETCD_DONE,
-	ETCD_REFUSED, /* it answered with an error */
-	ETCD_LATE,
-	ETCD_UNREACHABLE, /* not connected, or cut off */
-	ETCD_OUTCOMES
-};
-const char *etcd_outcome_name(enum etcd_outcome o); /* "ok", "refused", ... */
-
-/* For status, metrics and tests. */
-struct store_etcd_stats {
-	uint64_t requests, failed_attempts, logins, streams, events, lists, settled;
-	uint64_t reconnects; /* of the watch stream, after it was lost */
-	uint64_t outcomes[ETCD_OUTCOMES];
-	struct histogram duration; /* of requests that were answered or given up */
-	const char *endpoint;      /* the one in use */
-	uint64_t cluster_id;
-	const struct certificate *server; /* of the member last spoken to by TLS; NULL: none */
-	int64_t revision;                 /* the newest seen */
-	uint64_t heard; /* CLOCK_MONOTONIC in µs of the last reply; 0: none yet */
-};
-void store_etcd_stats(const struct store *s, struct store_etcd_stats *ret);

@@ -5,36 +5,11 @@
 
 #include "lib/store_fake_parts.h"
 
-#define PAGE_KEYS     5000
 #define ENDLESS_STEPS 10000000
-
-/* --- the queue ------------------------------------------------------------------------------ */
-
-void fake_queue(struct fake *f, struct fake_task *task)
-{
-	if (task->queued)
-		return;
-	task->queued = true;
-	TAILQ_INSERT_TAIL(&f->tasks, task, entry);
-}
-
-void fake_unqueue(struct fake *f, struct fake_task *task)
-{
-	if (task->queued)
-		TAILQ_REMOVE(&f->tasks, task, entry);
-	task->queued = false;
-}
 
 bool store_fake_step(struct store *s)
 {
-	struct fake *f = (struct fake *)s;
-	struct fake_task *task = TAILQ_FIRST(&f->tasks);
-
-	if (!task)
-		return false;
-	fake_unqueue(f, task);
-	task->run(task);
-	return true;
+	return memory_step(&fake_of(s)->memory);
 }
 
 unsigned store_fake_run(struct store *s)
@@ -50,8 +25,6 @@ unsigned store_fake_run(struct store *s)
 	return steps;
 }
 
-/* --- the whole ------------------------------------------------------------------------------ */
-
 /* With nothing to do nothing will ever come: better an error than a test that hangs. */
 static int fake_turn(struct store *s, uint32_t timeout_ms)
 {
@@ -61,58 +34,54 @@ static int fake_turn(struct store *s, uint32_t timeout_ms)
 
 static void fake_free(struct store *s)
 {
-	struct fake *f = (struct fake *)s;
+	struct fake *f = fake_of(s);
 
-	f->closing = true;
-	fake_watches_done(f);
-	fake_calls_done(f);
+	memory_close(&f->memory);
 	fake_faults_done(f);
 	fake_drop_late(f);
-	fake_etcd_done(&f->etcd);
+	memory_done(&f->memory);
 	free(f);
 }
 
 static const struct store_ops fake_ops = {
-	.txn = fake_txn_start,
-	.list = fake_list_start,
-	.lease = fake_lease_start,
-	.watch = fake_watch,
+	.txn = memory_txn_start,
+	.list = memory_list_start,
+	.lease = memory_lease_start,
+	.watch = memory_watch,
 	.turn = fake_turn,
 	.free = fake_free,
 };
 
 struct store *store_fake_new(void)
 {
-	struct fake *f = fake_must(calloc(1, sizeof(*f)));
+	struct fake *f = memory_must(calloc(1, sizeof(*f)));
 
-	f->base.ops = &fake_ops;
+	memory_init(&f->memory, &fake_ops, &fake_hooks);
 	f->news.run = fake_tell_news;
-	f->page = PAGE_KEYS;
-	f->online = f->following = true;
-	TAILQ_INIT(&f->tasks);
-	TAILQ_INIT(&f->calls);
-	TAILQ_INIT(&f->watches);
 	TAILQ_INIT(&f->faults);
-	fake_etcd_init(&f->etcd);
-	return &f->base;
+	return &f->memory.base;
 }
 
 void store_fake_set_page(struct store *s, size_t keys)
 {
-	((struct fake *)s)->page = keys;
+	fake_of(s)->memory.page = keys;
 }
 
 void store_fake_replies_first(struct store *s, bool on)
 {
-	((struct fake *)s)->replies_first = on;
+	fake_of(s)->memory.replies_first = on;
 }
 
-struct store_fake_stats store_fake_stats(const struct store *s)
+size_t store_fake_release(struct store *s)
+{
+	return memory_release(&fake_of(s)->memory);
+}
+
+struct memory_stats store_fake_stats(const struct store *s)
 {
 	const struct fake *f = (const struct fake *)s;
-	struct store_fake_stats stats = f->stats;
+	struct memory_stats stats = memory_stats(&f->memory);
 
-	fake_calls_count(f, &stats);
 	stats.late = f->n_late;
 	return stats;
 }

@@ -19,7 +19,7 @@
  */
 #pragma once
 
-#include "lib/store.h"
+#include "lib/store_memory.h"
 
 struct store *store_fake_new(void);
 
@@ -36,20 +36,20 @@ void store_fake_replies_first(struct store *s, bool on);
 /* --- faults: a script, worked off in order by the requests that match ----------------------- */
 
 enum store_fake_kind {
-	STORE_FAKE_READ = 1,  /* a txn without put or delete */
-	STORE_FAKE_WRITE = 2, /* any other txn */
-	STORE_FAKE_LIST = 4,  /* a page of a list */
-	STORE_FAKE_LEASE = 8,
-	STORE_FAKE_WATCH = 16, /* a page of a watch's listing; any fault fails it */
+	STORE_FAKE_READ = MEMORY_READ,
+	STORE_FAKE_WRITE = MEMORY_WRITE,
+	STORE_FAKE_LIST = MEMORY_LIST,
+	STORE_FAKE_LEASE = MEMORY_LEASE,
+	STORE_FAKE_WATCH = MEMORY_WATCH,
 	STORE_FAKE_ANY = 31
 };
 
 enum store_fake_fate {
-	STORE_FAKE_PASS,         /* nothing happens: to reach the second, the third... */
-	STORE_FAKE_LOSE_REPLY,   /* applied, but the caller is told -ETIMEDOUT, unknown */
-	STORE_FAKE_LOSE_REQUEST, /* the caller is told the same; never applied */
-	STORE_FAKE_LATE,         /* the same; applied only by store_fake_wake() */
-	STORE_FAKE_HOLD          /* nothing happens at all until store_fake_release() */
+	STORE_FAKE_PASS = MEMORY_PASS, /* nothing happens: to reach the second, the third... */
+	STORE_FAKE_LOSE_REPLY = MEMORY_LOSE_REPLY,
+	STORE_FAKE_LOSE_REQUEST = MEMORY_LOSE_REQUEST,
+	STORE_FAKE_LATE = MEMORY_LATE, /* applied only by store_fake_wake() */
+	STORE_FAKE_HOLD = MEMORY_HOLD  /* nothing happens at all until store_fake_release() */
 };
 
 /*
@@ -114,9 +114,4 @@ int64_t store_fake_revision(const struct store *s);
 typedef void store_fake_txn_fn(struct store *s, const struct store_txn *txn, void *arg);
 void store_fake_before_txn(struct store *s, store_fake_txn_fn *fn, void *arg);
 
-struct store_fake_stats {
-	unsigned txns, lists, leases; /* requests that reached etcd; pages for lists */
-	unsigned watch_pages;
-	size_t calls, watches, held, late; /* at this moment */
-};
-struct store_fake_stats store_fake_stats(const struct store *s);
+struct memory_stats store_fake_stats(const struct store *s);

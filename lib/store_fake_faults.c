@@ -4,23 +4,25 @@
 
 #include "lib/store_fake_parts.h"
 
+#define CUT "watches are cut"
+
 /* --- the script of faults ------------------------------------------------------------------- */
 
 struct fake_fault {
 	TAILQ_ENTRY(fake_fault) entry;
 	unsigned kinds, left;
 	char *prefix;
-	struct fake_verdict verdict;
+	struct memory_verdict verdict;
 };
 
 static void add_fault(struct store *s, unsigned kinds, const char *prefix, unsigned n,
-		      struct fake_verdict verdict)
+		      struct memory_verdict verdict)
 {
-	struct fake_fault *fault = fake_must(calloc(1, sizeof(*fault)));
+	struct fake_fault *fault = memory_must(calloc(1, sizeof(*fault)));
 
 	fault->kinds = kinds;
 	fault->left = n;
-	fault->prefix = prefix ? fake_must(strdup(prefix)) : NULL;
+	fault->prefix = prefix ? memory_must(strdup(prefix)) : NULL;
 	fault->verdict = verdict;
 	TAILQ_INSERT_TAIL(&((struct fake *)s)->faults, fault, entry);
 }
@@ -28,12 +30,13 @@ static void add_fault(struct store *s, unsigned kinds, const char *prefix, unsig
 void store_fake_next(struct store *s, unsigned kinds, const char *prefix, unsigned n,
 		     enum store_fake_fate fate)
 {
-	add_fault(s, kinds, prefix, n, (struct fake_verdict){ .fate = fate });
+	add_fault(s, kinds, prefix, n, (struct memory_verdict){ .fate = (enum memory_fate)fate });
 }
 
 void store_fake_fail_next(struct store *s, unsigned kinds, const char *prefix, unsigned n, int err)
 {
-	add_fault(s, kinds, prefix, n, (struct fake_verdict){ .err = err });
+	add_fault(s, kinds, prefix, n,
+		  (struct memory_verdict){ .err = err, .text = "the test wants this error" });
 }
 
 static bool starts_with(const char *key, const char *prefix)
@@ -41,7 +44,7 @@ static bool starts_with(const char *key, const char *prefix)
 	return key && strncmp(key, prefix, strlen(prefix)) == 0;
 }
 
-static bool concerns(const struct fake_fault *fault, enum store_fake_kind kind,
+static bool concerns(const struct fake_fault *fault, enum memory_kind kind,
 		     const struct store_txn *txn, const char *key)
 {
 	if (!(fault->kinds & kind) || !fault->left)
@@ -54,7 +57,7 @@ static bool concerns(const struct fake_fault *fault, enum store_fake_kind kind,
 	return starts_with(key, fault->prefix);
 }
 
-static struct fake_fault *first_concerned(struct fake *f, enum store_fake_kind kind,
+static struct fake_fault *first_concerned(struct fake *f, enum memory_kind kind,
 					  const struct store_txn *txn, const char *key)
 {
 	struct fake_fault *fault;
@@ -65,13 +68,13 @@ static struct fake_fault *first_concerned(struct fake *f, enum store_fake_kind k
 	return NULL;
 }
 
-struct fake_verdict fake_next_verdict(struct fake *f, enum store_fake_kind kind,
-				      const struct store_txn *txn, const char *key)
+static struct memory_verdict verdict(struct memory *m, enum memory_kind kind,
+				     const struct store_txn *txn, const char *key)
 {
-	struct fake_fault *fault = first_concerned(f, kind, txn, key);
+	struct fake_fault *fault = first_concerned(fake_of(&m->base), kind, txn, key);
 
 	if (!fault)
-		return (struct fake_verdict){ .fate = STORE_FAKE_PASS };
+		return (struct memory_verdict){ .fate = MEMORY_PASS };
 	fault->left--;
 	return fault->verdict;
 }
@@ -82,7 +85,7 @@ unsigned store_fake_faults_left(const struct store *s)
 	unsigned n = 0;
 
 	TAILQ_FOREACH(fault, &((const struct fake *)s)->faults, entry)
-		if (fault->verdict.err || fault->verdict.fate != STORE_FAKE_PASS)
+		if (fault->verdict.err || fault->verdict.fate != MEMORY_PASS)
 			n += fault->left;
 	return n;
 }
@@ -105,16 +108,18 @@ void store_fake_forget_faults(struct store *s)
 
 /* --- late requests -------------------------------------------------------------------------- */
 
-void fake_keep_late(struct fake *f, struct fake_request *q)
+static void keep_late(struct memory *m, struct memory_request *q)
 {
-	f->late = fake_must(realloc(f->late, (f->n_late + 1) * sizeof(struct fake_request *)));
-	f->late[f->n_late++] = fake_request_ref(q);
+	struct fake *f = fake_of(&m->base);
+
+	f->late = memory_must(realloc(f->late, (f->n_late + 1) * sizeof(struct memory_request *)));
+	f->late[f->n_late++] = memory_request_ref(q);
 }
 
 void fake_drop_late(struct fake *f)
 {
 	for (size_t i = 0; i < f->n_late; i++)
-		fake_request_unref(f->late[i]);
+		memory_request_unref(f->late[i]);
 	free(f->late);
 	f->late = NULL;
 	f->n_late = 0;
@@ -126,13 +131,13 @@ size_t store_fake_wake(struct store *s)
 	size_t n = f->n_late;
 
 	for (size_t i = 0; i < n; i++) {
-		struct fake_answer answer;
+		struct memory_answer answer;
 
-		fake_request_apply(f, f->late[i], &answer);
-		fake_answer_done(&answer);
+		memory_request_apply(&f->memory, f->late[i], &answer);
+		memory_answer_done(&answer);
 	}
 	fake_drop_late(f);
-	fake_changed(f);
+	memory_changed(&f->memory);
 	return n;
 }
 
@@ -140,46 +145,43 @@ size_t store_fake_wake(struct store *s)
 
 void store_fake_connect(struct store *s, bool on)
 {
-	struct fake *f = (struct fake *)s;
+	struct fake *f = fake_of(s);
 
-	f->online = on;
 	if (f->cluster_changed || f->went_back)
-		fake_queue(f, &f->news);
-	fake_calls_go_on(f);
-	fake_watches_look(f);
+		memory_queue(&f->memory, &f->news);
+	memory_connect(&f->memory, on, f->memory.following, CUT);
 }
 
 void store_fake_follow(struct store *s, bool on)
 {
-	struct fake *f = (struct fake *)s;
+	struct memory *m = &fake_of(s)->memory;
 
-	f->following = on;
-	fake_watches_look(f);
+	memory_connect(m, m->online, on, CUT);
 }
 
 /* --- etcd's own life ------------------------------------------------------------------------ */
 
 void store_fake_compact(struct store *s)
 {
-	struct fake_etcd *e = &((struct fake *)s)->etcd;
+	struct memory_etcd *e = &((struct fake *)s)->memory.etcd;
 
 	e->compacted = e->revision;
 }
 
 void store_fake_relist(struct store *s)
 {
-	fake_watches_list((struct fake *)s, false);
+	memory_watches_list(&fake_of(s)->memory, false);
 }
 
 struct store_fake_snapshot {
-	struct fake_etcd etcd;
+	struct memory_etcd etcd;
 };
 
 struct store_fake_snapshot *store_fake_snapshot(const struct store *s)
 {
-	struct store_fake_snapshot *snapshot = fake_must(calloc(1, sizeof(*snapshot)));
+	struct store_fake_snapshot *snapshot = memory_must(calloc(1, sizeof(*snapshot)));
 
-	fake_etcd_copy(&snapshot->etcd, &((const struct fake *)s)->etcd);
+	memory_etcd_copy(&snapshot->etcd, &((const struct fake *)s)->memory.etcd);
 	return snapshot;
 }
 
@@ -187,44 +189,45 @@ void store_fake_snapshot_free(struct store_fake_snapshot *snapshot)
 {
 	if (!snapshot)
 		return;
-	fake_etcd_done(&snapshot->etcd);
+	memory_etcd_done(&snapshot->etcd);
 	free(snapshot);
 }
 
-void fake_tell_news(struct fake_task *task)
+void fake_tell_news(struct memory_task *task)
 {
-	struct fake *f = FAKE_OWNER(task, struct fake, news);
+	struct fake *f = MEMORY_OWNER(task, struct fake, news);
 	bool changed = f->cluster_changed;
 
-	if (!f->online)
+	if (!f->memory.online)
 		return;
 	f->cluster_changed = f->went_back = false;
 	if (changed)
-		store_notify(&f->base, STORE_CLUSTER_CHANGED, "another etcd cluster answers");
+		store_notify(&f->memory.base, STORE_CLUSTER_CHANGED,
+			     "another etcd cluster answers");
 	else
-		store_notify(&f->base, STORE_REVISION_WENT_BACK, "etcd went back to revision %lld",
-			     (long long)f->etcd.revision);
+		store_notify(&f->memory.base, STORE_REVISION_WENT_BACK,
+			     "etcd went back to revision %lld", (long long)f->memory.etcd.revision);
 }
 
 /* Nothing that was known by revisions holds any more. */
 static void new_era(struct fake *f)
 {
 	fake_drop_late(f);
-	fake_queue(f, &f->news);
-	fake_watches_list(f, true);
+	memory_queue(&f->memory, &f->news);
+	memory_watches_list(&f->memory, true);
 }
 
 void store_fake_restore(struct store *s, const struct store_fake_snapshot *snapshot)
 {
 	struct fake *f = (struct fake *)s;
-	int64_t now = f->etcd.now;
+	int64_t now = f->memory.etcd.now;
 
-	fake_etcd_done(&f->etcd);
-	fake_etcd_copy(&f->etcd, &snapshot->etcd);
+	memory_etcd_done(&f->memory.etcd);
+	memory_etcd_copy(&f->memory.etcd, &snapshot->etcd);
 	/* The clock goes on; restored leases get their whole time again. */
-	f->etcd.now = now;
-	for (size_t i = 0; i < f->etcd.n_leases; i++)
-		f->etcd.leases[i].expires = now + f->etcd.leases[i].ttl;
+	f->memory.etcd.now = now;
+	for (size_t i = 0; i < f->memory.etcd.n_leases; i++)
+		f->memory.etcd.leases[i].expires = now + f->memory.etcd.leases[i].ttl;
 	f->went_back = true;
 	new_era(f);
 }
@@ -232,11 +235,11 @@ void store_fake_restore(struct store *s, const struct store_fake_snapshot *snaps
 void store_fake_wipe(struct store *s)
 {
 	struct fake *f = (struct fake *)s;
-	int64_t now = f->etcd.now;
+	int64_t now = f->memory.etcd.now;
 
-	fake_etcd_done(&f->etcd);
-	fake_etcd_init(&f->etcd);
-	f->etcd.now = now;
+	memory_etcd_done(&f->memory.etcd);
+	memory_etcd_init(&f->memory.etcd);
+	f->memory.etcd.now = now;
 	f->cluster_changed = true;
 	new_era(f);
 }
@@ -245,8 +248,8 @@ void store_fake_advance(struct store *s, int64_t seconds)
 {
 	struct fake *f = (struct fake *)s;
 
-	fake_advance(&f->etcd, seconds);
-	fake_changed(f);
+	memory_advance(&f->memory.etcd, seconds);
+	memory_changed(&f->memory);
 }
 
 /* --- the test's own hands ------------------------------------------------------------------- */
@@ -255,15 +258,15 @@ static int64_t do_now(struct store *s, const struct store_op *op)
 {
 	const struct store_txn txn = { .success = op, .n_success = 1 };
 	struct fake *f = (struct fake *)s;
-	struct fake_answer answer;
+	struct memory_answer answer;
 
-	fake_txn(&f->etcd, &txn, &answer);
+	memory_txn(&f->memory.etcd, &txn, &answer);
 	/* A test that writes what etcd refuses is wrong itself. */
 	if (answer.err)
 		abort();
-	fake_answer_done(&answer);
-	fake_changed(f);
-	return f->etcd.revision;
+	memory_answer_done(&answer);
+	memory_changed(&f->memory);
+	return f->memory.etcd.revision;
 }
 
 int64_t store_fake_put_leased(struct store *s, const char *key, const char *value, int64_t lease)
@@ -291,14 +294,14 @@ int64_t store_fake_delete(struct store *s, const char *key, const char *range_en
 
 const struct store_kv *store_fake_get(const struct store *s, const char *key)
 {
-	const struct fake_kv *kv = fake_find(&((const struct fake *)s)->etcd, key);
+	const struct memory_kv *kv = memory_find(&((const struct fake *)s)->memory.etcd, key);
 
 	return kv ? &kv->kv : NULL;
 }
 
 bool store_fake_ever(const struct store *s, const char *key, const char *value)
 {
-	const struct fake_kvs *history = &((const struct fake *)s)->etcd.history;
+	const struct memory_kvs *history = &((const struct fake *)s)->memory.etcd.history;
 
 	for (size_t i = 0; i < history->n; i++) {
 		const struct store_kv *kv = &history->v[i]->kv;
@@ -311,15 +314,15 @@ bool store_fake_ever(const struct store *s, const char *key, const char *value)
 
 char *store_fake_dump(const struct store *s, const char *key, const char *range_end)
 {
-	struct fake_kvs found;
+	struct memory_kvs found;
 	char *text = NULL;
 	size_t n = 0;
-	FILE *out = fake_must(open_memstream(&text, &n));
+	FILE *out = memory_must(open_memstream(&text, &n));
 
-	fake_range(&((const struct fake *)s)->etcd, key, range_end, &found);
+	memory_range(&((const struct fake *)s)->memory.etcd, key, range_end, &found);
 	for (size_t i = 0; i < found.n; i++)
 		fprintf(out, "%s=%s\n", found.v[i]->kv.key, found.v[i]->kv.value);
-	fake_kvs_done(&found);
+	memory_kvs_done(&found);
 	if (fclose(out))
 		abort();
 	return text;
@@ -327,7 +330,7 @@ char *store_fake_dump(const struct store *s, const char *key, const char *range_
 
 int64_t store_fake_revision(const struct store *s)
 {
-	return ((const struct fake *)s)->etcd.revision;
+	return ((const struct fake *)s)->memory.etcd.revision;
 }
 
 void store_fake_before_txn(struct store *s, store_fake_txn_fn *fn, void *arg)
@@ -337,3 +340,17 @@ void store_fake_before_txn(struct store *s, store_fake_txn_fn *fn, void *arg)
 	f->before_txn = fn;
 	f->before_txn_arg = arg;
 }
+
+static void before_txn(struct memory *m, const struct store_txn *txn)
+{
+	struct fake *f = fake_of(&m->base);
+
+	if (f->before_txn)
+		f->before_txn(&m->base, txn, f->before_txn_arg);
+}
+
+const struct memory_hooks fake_hooks = {
+	.verdict = verdict,
+	.late = keep_late,
+	.before_txn = before_txn,
+};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lib/store.h"
+#include "lib/store_stats.h"
 
 enum store_lease_verb { STORE_LEASE_GRANT, STORE_LEASE_KEEPALIVE, STORE_LEASE_REVOKE };
 
@@ -19,6 +20,8 @@ struct store_ops {
 		     struct store_watch **ret);
 	/* One turn of the loop, for store_sync.h; timeout_ms at most. 0 or a negative errno. */
 	int (*turn)(struct store *s, uint32_t timeout_ms);
+	/* NULL: nothing to tell. */
+	void (*stats)(const struct store *s, struct store_stats *ret);
 	void (*free)(struct store *s);
 };
 

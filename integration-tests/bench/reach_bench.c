@@ -23,7 +23,7 @@
 #include "lib/json.h"
 #include "lib/kern.h"
 #include "lib/keys.h"
-#include "lib/pod_link.h"
+#include "lib/route_protocol.h"
 #include "lib/prefix.h"
 #include "lib/store_etcd.h"
 
@@ -209,7 +209,7 @@ static void set_blackhole(struct kern *k, const struct prefix *block)
 	const struct rtmsg body = { .rtm_family = AF_INET,
 				    .rtm_dst_len = block->length,
 				    .rtm_table = RT_TABLE_MAIN,
-				    .rtm_protocol = ROUTE_PROTOCOL,
+				    .rtm_protocol = route_protocol,
 				    .rtm_type = RTN_BLACKHOLE };
 	AUTO(nlmsg_free)
 	struct nl_msg *m = nlmsg_alloc_simple(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);

@@ -24,7 +24,7 @@
 #include "lib/files.h"
 #include "lib/json.h"
 #include "lib/kern.h"
-#include "lib/pod_link.h"
+#include "lib/route_protocol.h"
 
 #define FIRST_ADDRESS 0x0a4d0001u /* 10.77.0.1 */
 /* Two thousand bytes for each event of some ten thousand routes, several times. */
@@ -91,7 +91,7 @@ static bool is_pod_route(const struct nlmsghdr *h)
 {
 	const struct rtmsg *r = nlmsg_data(h);
 
-	return r->rtm_protocol == ROUTE_PROTOCOL && r->rtm_type == RTN_UNICAST &&
+	return r->rtm_protocol == route_protocol && r->rtm_type == RTN_UNICAST &&
 	       r->rtm_dst_len == 32 && r->rtm_table == RT_TABLE_MAIN;
 }
 
@@ -108,7 +108,7 @@ static void count_none(void *arg)
 
 static size_t count_routes(void)
 {
-	const struct rtmsg body = { .rtm_family = AF_INET, .rtm_protocol = ROUTE_PROTOCOL };
+	const struct rtmsg body = { .rtm_family = AF_INET, .rtm_protocol = route_protocol };
 	AUTO(nlmsg_free) struct nl_msg *m = nlmsg_alloc_simple(RTM_GETROUTE, 0);
 	AUTO(kern_close) struct kern *k = NULL;
 	size_t n = 0;
@@ -203,7 +203,7 @@ static void restore(size_t n, char *const *command)
 	struct watch w = { 0 };
 	double start, flushed;
 
-	snprintf(number, sizeof(number), "%d", ROUTE_PROTOCOL);
+	snprintf(number, sizeof(number), "%d", route_protocol);
 	watch_open(&w, n);
 	start = now_ms();
 	run_watched(&w, flushing);

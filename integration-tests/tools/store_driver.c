@@ -25,6 +25,7 @@
 
 #include "lib/json_stream.h"
 #include "lib/store_etcd.h"
+#include "lib/store_stats.h"
 
 #define MAX_WATCHES 64
 
@@ -347,9 +348,9 @@ static int64_t peak_rss_kib(void)
 static void do_stats(const struct driver *d, int64_t id)
 {
 	struct json_object *o = about("stats", id);
-	struct store_etcd_stats s;
+	struct store_stats s;
 
-	store_etcd_stats(d->store, &s);
+	store_stats(d->store, &s);
 	add_number(o, "requests", (int64_t)s.requests);
 	add_number(o, "failed_attempts", (int64_t)s.failed_attempts);
 	add_number(o, "logins", (int64_t)s.logins);

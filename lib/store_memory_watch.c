@@ -6,16 +6,16 @@
  */
 #include <string.h>
 
-#include "lib/store_fake_parts.h"
+#include "lib/store_memory_parts.h"
 #include "lib/store_view.h"
 
 enum watch_state { WATCH_WANTED, WATCH_LISTING, WATCH_READY };
 
-struct fake_watch {
+struct memory_watch {
 	struct store_watch base;
-	struct fake_task task;
-	TAILQ_ENTRY(fake_watch) entry;
-	struct fake *fake;
+	struct memory_task task;
+	TAILQ_ENTRY(memory_watch) entry;
+	struct memory *memory;
 	enum watch_state state;
 	char *key, *range_end;
 	struct store_watch_handlers handlers;
@@ -25,42 +25,42 @@ struct fake_watch {
 	bool followed;   /* events come as they happen */
 	bool anew;       /* the next list proves nothing by revisions */
 	bool busy, dead; /* in its own step; unwatched there */
-	struct fake_kvs found;
+	struct memory_kvs found;
 	int64_t list_revision;
 	size_t at;
 };
 
-static bool reachable(const struct fake *f)
+static bool reachable(const struct memory *m)
 {
-	return f->online && f->following;
+	return m->online && m->following;
 }
 
 /* --- telling -------------------------------------------------------------------------------- */
 
-static void tell_trouble(struct fake *f, const char *text)
+static void tell_trouble(struct memory *m, const char *text)
 {
-	if (f->told_trouble)
+	if (m->told_trouble)
 		return;
-	f->told_watching = false;
-	f->told_trouble = true;
-	store_notify(&f->base, STORE_TROUBLE, "%s", text);
+	m->told_watching = false;
+	m->told_trouble = true;
+	store_notify(&m->base, STORE_TROUBLE, "%s", text);
 }
 
-static void tell_watching(struct fake *f)
+static void tell_watching(struct memory *m)
 {
-	struct fake_watch *w;
+	struct memory_watch *w;
 
-	TAILQ_FOREACH(w, &f->watches, entry)
+	TAILQ_FOREACH(w, &m->watches, entry)
 		if (!w->followed && !w->dead)
 			return;
-	if (f->told_watching)
+	if (m->told_watching)
 		return;
-	f->told_watching = true;
-	f->told_trouble = false;
-	store_notify(&f->base, STORE_WATCHING, "watching in memory");
+	m->told_watching = true;
+	m->told_trouble = false;
+	store_notify(&m->base, STORE_WATCHING, "%s", m->watched);
 }
 
-static void tell_put(struct fake_watch *w, const struct store_kv *kv)
+static void tell_put(struct memory_watch *w, const struct store_kv *kv)
 {
 	if (!w->dead && w->handlers.put)
 		w->handlers.put(kv, w->arg);
@@ -68,7 +68,7 @@ static void tell_put(struct fake_watch *w, const struct store_kv *kv)
 
 static void tell_deleted(const char *key, int64_t revision, void *arg)
 {
-	struct fake_watch *w = arg;
+	struct memory_watch *w = arg;
 
 	if (!w->dead && w->handlers.deleted)
 		w->handlers.deleted(key, revision, w->arg);
@@ -83,32 +83,32 @@ static bool news(int answer)
 
 /* --- listing -------------------------------------------------------------------------------- */
 
-static void want_list(struct fake_watch *w, bool anew)
+static void want_list(struct memory_watch *w, bool anew)
 {
 	w->anew = w->anew || anew;
 	w->state = WATCH_WANTED;
 	w->followed = false;
 	if (!w->busy)
-		fake_queue(w->fake, &w->task);
+		memory_queue(w->memory, &w->task);
 }
 
-static void begin_list(struct fake_watch *w)
+static void begin_list(struct memory_watch *w)
 {
 	store_view_list_begin(w->view, w->anew);
-	fake_kvs_done(&w->found);
-	fake_range(&w->fake->etcd, w->key, w->range_end, &w->found);
-	w->list_revision = w->fake->etcd.revision;
+	memory_kvs_done(&w->found);
+	memory_range(&w->memory->etcd, w->key, w->range_end, &w->found);
+	w->list_revision = w->memory->etcd.revision;
 	w->at = 0;
 	w->state = WATCH_LISTING;
 	if (w->base.listing)
 		w->base.listing(w->arg);
 }
 
-static void end_list(struct fake_watch *w)
+static void end_list(struct memory_watch *w)
 {
 	if (store_view_list_end(w->view, w->list_revision, tell_deleted, w) < 0)
 		abort();
-	fake_kvs_done(&w->found);
+	memory_kvs_done(&w->found);
 	/* A callback may have restored etcd: then this list was in vain. */
 	if (w->state != WATCH_LISTING)
 		return;
@@ -119,21 +119,21 @@ static void end_list(struct fake_watch *w)
 		w->handlers.in_sync(w->list_revision, w->arg);
 }
 
-static void list_page(struct fake_watch *w)
+static void list_page(struct memory_watch *w)
 {
-	struct fake_verdict v = fake_next_verdict(w->fake, STORE_FAKE_WATCH, NULL, w->key);
+	struct memory_verdict v = memory_next_verdict(w->memory, MEMORY_WATCH, NULL, w->key);
 
-	w->fake->stats.watch_pages++;
-	if (v.err || v.fate != STORE_FAKE_PASS) {
+	w->memory->stats.watch_pages++;
+	if (v.err || v.fate != MEMORY_PASS) {
 		want_list(w, false);
-		tell_trouble(w->fake, "listing failed");
+		tell_trouble(w->memory, "listing failed");
 		return;
 	}
-	if (w->state == WATCH_LISTING && w->list_revision < w->fake->etcd.compacted)
+	if (w->state == WATCH_LISTING && w->list_revision < w->memory->etcd.compacted)
 		w->state = WATCH_WANTED;
 	if (w->state == WATCH_WANTED)
 		begin_list(w);
-	for (size_t n = 0; n < w->fake->page && w->at < w->found.n && !w->dead; n++) {
+	for (size_t n = 0; n < w->memory->page && w->at < w->found.n && !w->dead; n++) {
 		const struct store_kv *kv = &w->found.v[w->at++]->kv;
 
 		if (news(store_view_listed(w->view, kv->key, kv->mod_revision)))
@@ -145,17 +145,17 @@ static void list_page(struct fake_watch *w)
 
 /* --- following ------------------------------------------------------------------------------ */
 
-static bool concerns(const struct fake_watch *w, const struct fake_kv *event)
+static bool concerns(const struct memory_watch *w, const struct memory_kv *event)
 {
-	return fake_in_range(event->kv.key, w->key, w->range_end);
+	return memory_in_range(event->kv.key, w->key, w->range_end);
 }
 
 /* Goes to the next event in the range; false: there is none, all is seen. */
-static bool advance(struct fake_watch *w)
+static bool advance(struct memory_watch *w)
 {
-	const struct fake_etcd *e = &w->fake->etcd;
+	const struct memory_etcd *e = &w->memory->etcd;
 
-	for (size_t i = fake_history_from(e, w->next); i < e->history.n; i++) {
+	for (size_t i = memory_history_from(e, w->next); i < e->history.n; i++) {
 		if (!concerns(w, e->history.v[i]))
 			continue;
 		w->next = e->history.v[i]->kv.mod_revision;
@@ -165,7 +165,7 @@ static bool advance(struct fake_watch *w)
 	return false;
 }
 
-static void tell_event(struct fake_watch *w, const struct store_kv *kv)
+static void tell_event(struct memory_watch *w, const struct store_kv *kv)
 {
 	if (kv->version && news(store_view_put(w->view, kv->key, kv->mod_revision)))
 		tell_put(w, kv);
@@ -174,26 +174,26 @@ static void tell_event(struct fake_watch *w, const struct store_kv *kv)
 }
 
 /* All events of one revision; copied, because callbacks may write history. */
-static void follow_one(struct fake_watch *w)
+static void follow_one(struct memory_watch *w)
 {
-	const struct fake_etcd *e = &w->fake->etcd;
-	struct fake_kvs events = { 0 };
+	const struct memory_etcd *e = &w->memory->etcd;
+	struct memory_kvs events = { 0 };
 
-	for (size_t i = fake_history_from(e, w->next);
+	for (size_t i = memory_history_from(e, w->next);
 	     i < e->history.n && e->history.v[i]->kv.mod_revision == w->next; i++)
 		if (concerns(w, e->history.v[i]))
-			fake_kvs_add(&events, e->history.v[i]);
+			memory_kvs_add(&events, e->history.v[i]);
 	w->next++;
 	for (size_t i = 0; i < events.n && w->state == WATCH_READY; i++)
 		tell_event(w, &events.v[i]->kv);
-	fake_kvs_done(&events);
+	memory_kvs_done(&events);
 }
 
-static void follow(struct fake_watch *w)
+static void follow(struct memory_watch *w)
 {
 	w->followed = true;
-	tell_watching(w->fake);
-	if (w->next < w->fake->etcd.compacted)
+	tell_watching(w->memory);
+	if (w->next < w->memory->etcd.compacted)
 		want_list(w, false);
 	else if (advance(w))
 		follow_one(w);
@@ -201,26 +201,27 @@ static void follow(struct fake_watch *w)
 
 /* --- a step --------------------------------------------------------------------------------- */
 
-static void watch_free(struct fake_watch *w)
+static void watch_free(struct memory_watch *w)
 {
-	TAILQ_REMOVE(&w->fake->watches, w, entry);
-	w->fake->stats.watches--;
-	fake_unqueue(w->fake, &w->task);
-	fake_kvs_done(&w->found);
+	TAILQ_REMOVE(&w->memory->watches, w, entry);
+	w->memory->stats.watches--;
+	memory_unqueue(w->memory, &w->task);
+	memory_kvs_done(&w->found);
 	store_view_free(w->view);
 	free(w->key);
 	free(w->range_end);
 	free(w);
 }
 
-static void step(struct fake_watch *w)
+static void step(struct memory_watch *w)
 {
-	if (!reachable(w->fake)) {
+	if (!reachable(w->memory)) {
 		w->followed = false;
 		/* A list that was cut half-way begins again. */
 		if (w->state == WATCH_LISTING)
 			w->state = WATCH_WANTED;
-		tell_trouble(w->fake, "watches are cut");
+		if (w->memory->cut)
+			tell_trouble(w->memory, w->memory->cut);
 	} else if (w->state == WATCH_READY) {
 		follow(w);
 	} else {
@@ -228,16 +229,16 @@ static void step(struct fake_watch *w)
 	}
 }
 
-static bool has_work(struct fake_watch *w)
+static bool has_work(struct memory_watch *w)
 {
-	if (!reachable(w->fake))
+	if (!reachable(w->memory))
 		return w->followed || w->state == WATCH_LISTING;
 	return w->state != WATCH_READY || !w->followed || advance(w);
 }
 
-static void watch_run(struct fake_task *task)
+static void watch_run(struct memory_task *task)
 {
-	struct fake_watch *w = FAKE_OWNER(task, struct fake_watch, task);
+	struct memory_watch *w = MEMORY_OWNER(task, struct memory_watch, task);
 
 	w->busy = true;
 	step(w);
@@ -245,72 +246,87 @@ static void watch_run(struct fake_task *task)
 	if (w->dead)
 		watch_free(w);
 	else if (has_work(w))
-		fake_queue(w->fake, &w->task);
+		memory_queue(w->memory, &w->task);
 }
 
 /* --- interface ------------------------------------------------------------------------------ */
 
-void fake_changed(struct fake *f)
+void memory_changed(struct memory *m)
 {
-	struct fake_watch *w;
+	struct memory_watch *w;
 
-	TAILQ_FOREACH(w, &f->watches, entry)
+	TAILQ_FOREACH(w, &m->watches, entry)
 		if (!w->busy && w->followed && advance(w))
-			fake_queue(f, &w->task);
+			memory_queue(m, &w->task);
 }
 
-void fake_watches_look(struct fake *f)
+void memory_watches_look(struct memory *m)
 {
-	struct fake_watch *w;
+	struct memory_watch *w;
 
-	TAILQ_FOREACH(w, &f->watches, entry)
+	TAILQ_FOREACH(w, &m->watches, entry)
 		if (!w->busy)
-			fake_queue(f, &w->task);
+			memory_queue(m, &w->task);
 }
 
-void fake_watches_list(struct fake *f, bool anew)
+void memory_watches_list(struct memory *m, bool anew)
 {
-	struct fake_watch *w;
+	struct memory_watch *w;
 
-	TAILQ_FOREACH(w, &f->watches, entry)
+	TAILQ_FOREACH(w, &m->watches, entry)
 		want_list(w, anew);
 }
 
 static void unwatch(struct store_watch *base)
 {
-	struct fake_watch *w = (struct fake_watch *)base;
+	struct memory_watch *w = (struct memory_watch *)base;
 
 	w->dead = true;
 	if (!w->busy)
 		watch_free(w);
 }
 
-int fake_watch(struct store *s, const char *key, const char *range_end,
-	       const struct store_watch_handlers *handlers, void *arg, struct store_watch **ret)
+int memory_watch(struct store *s, const char *key, const char *range_end,
+		 const struct store_watch_handlers *handlers, void *arg, struct store_watch **ret)
 {
-	struct fake *f = (struct fake *)s;
-	struct fake_watch *w = fake_must(calloc(1, sizeof(*w)));
+	struct memory *m = (struct memory *)s;
+	struct memory_watch *w = memory_must(calloc(1, sizeof(*w)));
 
 	w->base.unwatch = unwatch;
 	w->task.run = watch_run;
-	w->fake = f;
+	w->memory = m;
 	w->handlers = *handlers;
 	w->arg = arg;
-	w->key = fake_must(strdup(key));
-	w->range_end = range_end ? fake_must(strdup(range_end)) : NULL;
+	w->key = memory_must(strdup(key));
+	w->range_end = range_end ? memory_must(strdup(range_end)) : NULL;
 	if (store_view_new(&w->view) < 0)
 		abort();
-	TAILQ_INSERT_TAIL(&f->watches, w, entry);
-	f->stats.watches++;
-	fake_queue(f, &w->task);
+	TAILQ_INSERT_TAIL(&m->watches, w, entry);
+	m->stats.watches++;
+	memory_queue(m, &w->task);
 	*ret = &w->base;
 	return 0;
 }
 
-void fake_watches_done(struct fake *f)
+void memory_watches_done(struct memory *m)
 {
-	struct fake_watch *w;
+	struct memory_watch *w;
 
-	while ((w = TAILQ_FIRST(&f->watches)))
+	while ((w = TAILQ_FIRST(&m->watches)))
 		watch_free(w);
+}
+
+int64_t memory_watches_need(const struct memory *m)
+{
+	int64_t need = m->etcd.revision + 1;
+	const struct memory_watch *w;
+
+	TAILQ_FOREACH(w, &m->watches, entry) {
+		int64_t next = w->state == WATCH_LISTING ? w->list_revision + 1 : w->next;
+
+		/* One that is still to be listed needs nothing of the past. */
+		if (w->state != WATCH_WANTED && next < need)
+			need = next;
+	}
+	return need;
 }

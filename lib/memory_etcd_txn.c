@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/fake_etcd.h"
+#include "lib/memory_etcd.h"
 
-static void refuse(struct fake_answer *a, int err, const char *text)
+static void refuse(struct memory_answer *a, int err, const char *text)
 {
 	a->err = err;
 	a->text = text;
@@ -21,13 +21,13 @@ static bool clash(const struct store_op *a, const struct store_op *b)
 	if (a->kind == STORE_PUT && b->kind == STORE_PUT)
 		return strcmp(a->key, b->key) == 0;
 	if (a->kind == STORE_PUT && b->kind == STORE_DELETE)
-		return fake_in_range(a->key, b->key, b->range_end);
+		return memory_in_range(a->key, b->key, b->range_end);
 	if (a->kind == STORE_DELETE && b->kind == STORE_PUT)
 		return clash(b, a);
 	return false;
 }
 
-static void check_form(const struct store_op *ops, size_t n, struct fake_answer *a)
+static void check_form(const struct store_op *ops, size_t n, struct memory_answer *a)
 {
 	for (size_t i = 0; i < n && !a->err; i++) {
 		const struct store_op *op = &ops[i];
@@ -42,7 +42,7 @@ static void check_form(const struct store_op *ops, size_t n, struct fake_answer 
 	}
 }
 
-static void check_compares(const struct store_txn *txn, struct fake_answer *a)
+static void check_compares(const struct store_txn *txn, struct memory_answer *a)
 {
 	for (size_t i = 0; i < txn->n_compares; i++)
 		if (!*txn->compares[i].key)
@@ -95,23 +95,23 @@ static bool holds_for(const struct store_compare *c, const struct store_kv *kv)
 	abort();
 }
 
-static bool holds(const struct fake_etcd *e, const struct store_compare *c)
+static bool holds(const struct memory_etcd *e, const struct store_compare *c)
 {
 	const struct store_kv absent = { .key = c->key, .value = "" };
-	struct fake_kvs found;
+	struct memory_kvs found;
 	bool all = true;
 
-	fake_range(e, c->key, c->range_end, &found);
+	memory_range(e, c->key, c->range_end, &found);
 	for (size_t i = 0; i < found.n; i++)
 		all = all && holds_for(c, &found.v[i]->kv);
 	/* An absent key, or an empty range, has revision 0 and no value that could be compared. */
 	if (!found.n)
 		all = c->target != STORE_VALUE && holds_for(c, &absent);
-	fake_kvs_done(&found);
+	memory_kvs_done(&found);
 	return all;
 }
 
-static bool all_hold(const struct fake_etcd *e, const struct store_txn *txn)
+static bool all_hold(const struct memory_etcd *e, const struct store_txn *txn)
 {
 	for (size_t i = 0; i < txn->n_compares; i++)
 		if (!holds(e, &txn->compares[i]))
@@ -121,15 +121,15 @@ static bool all_hold(const struct fake_etcd *e, const struct store_txn *txn)
 
 /* --- can the branch be done? ---------------------------------------------------------------- */
 
-static void check_puts(const struct fake_etcd *e, const struct store_op *ops, size_t n,
-		       struct fake_answer *a)
+static void check_puts(const struct memory_etcd *e, const struct store_op *ops, size_t n,
+		       struct memory_answer *a)
 {
 	for (size_t i = 0; i < n && !a->err; i++) {
 		if (ops[i].kind != STORE_PUT)
 			continue;
-		if ((ops[i].keep_value || ops[i].keep_lease) && !fake_find(e, ops[i].key))
+		if ((ops[i].keep_value || ops[i].keep_lease) && !memory_find(e, ops[i].key))
 			refuse(a, -EINVAL, "key not found");
-		else if (ops[i].lease && !fake_lease_exists(e, ops[i].lease))
+		else if (ops[i].lease && !memory_lease_exists(e, ops[i].lease))
 			refuse(a, -ENOENT, "requested lease not found");
 	}
 }
@@ -138,36 +138,37 @@ static void check_puts(const struct fake_etcd *e, const struct store_op *ops, si
 
 static int newest_first(const void *a, const void *b)
 {
-	const struct store_kv *x = &(*(struct fake_kv *const *)a)->kv;
-	const struct store_kv *y = &(*(struct fake_kv *const *)b)->kv;
+	const struct store_kv *x = &(*(struct memory_kv *const *)a)->kv;
+	const struct store_kv *y = &(*(struct memory_kv *const *)b)->kv;
 	int by_revision = (x->mod_revision < y->mod_revision) - (x->mod_revision > y->mod_revision);
 
 	return by_revision ?: strcmp(x->key, y->key);
 }
 
-static void get(const struct fake_etcd *e, const struct store_op *op, struct fake_answer *a,
+static void get(const struct memory_etcd *e, const struct store_op *op, struct memory_answer *a,
 		struct store_op_reply *reply)
 {
-	struct fake_kvs found;
+	struct memory_kvs found;
 
-	fake_range(e, op->key, op->range_end, &found);
+	memory_range(e, op->key, op->range_end, &found);
 	if (op->newest_first && found.n)
-		qsort(found.v, found.n, sizeof(struct fake_kv *), newest_first);
+		qsort(found.v, found.n, sizeof(struct memory_kv *), newest_first);
 	reply->count = (int64_t)found.n;
 	reply->n = op->count_only ? 0 : found.n;
 	if (op->limit > 0 && reply->n > (size_t)op->limit)
 		reply->n = (size_t)op->limit;
-	reply->kvs = fake_kvs_array(&found, 0, reply->n, op->keys_only);
+	reply->kvs = memory_kvs_array(&found, 0, reply->n, op->keys_only);
 	for (size_t i = 0; i < reply->n; i++)
-		fake_kvs_add(&a->held, found.v[i]);
-	fake_kvs_done(&found);
+		memory_kvs_add(&a->held, found.v[i]);
+	memory_kvs_done(&found);
 }
 
-static void run(struct fake_etcd *e, const struct store_op *ops, size_t n, struct fake_answer *a)
+static void run(struct memory_etcd *e, const struct store_op *ops, size_t n,
+		struct memory_answer *a)
 {
 	bool changed = false;
 
-	a->ops = fake_must(calloc(n + 1, sizeof(*a->ops)));
+	a->ops = memory_must(calloc(n + 1, sizeof(*a->ops)));
 	a->n_ops = n;
 	for (size_t i = 0; i < n; i++) {
 		struct store_op_reply *reply = &a->ops[i];
@@ -176,10 +177,10 @@ static void run(struct fake_etcd *e, const struct store_op *ops, size_t n, struc
 		if (ops[i].kind == STORE_GET) {
 			get(e, &ops[i], a, reply);
 		} else if (ops[i].kind == STORE_PUT) {
-			fake_put(e, &ops[i]);
+			memory_put(e, &ops[i]);
 			changed = true;
 		} else {
-			reply->count = (int64_t)fake_delete(e, ops[i].key, ops[i].range_end);
+			reply->count = (int64_t)memory_delete(e, ops[i].key, ops[i].range_end);
 			changed = changed || reply->count;
 		}
 	}
@@ -187,12 +188,12 @@ static void run(struct fake_etcd *e, const struct store_op *ops, size_t n, struc
 	e->revision += changed;
 }
 
-void fake_txn(struct fake_etcd *e, const struct store_txn *txn, struct fake_answer *ret)
+void memory_txn(struct memory_etcd *e, const struct store_txn *txn, struct memory_answer *ret)
 {
 	const struct store_op *ops;
 	size_t n;
 
-	*ret = (struct fake_answer){ .text = "" };
+	*ret = (struct memory_answer){ .text = "" };
 	check_compares(txn, ret);
 	check_form(txn->success, txn->n_success, ret);
 	check_form(txn->failure, txn->n_failure, ret);
@@ -208,11 +209,11 @@ void fake_txn(struct fake_etcd *e, const struct store_txn *txn, struct fake_answ
 	ret->revision = ret->err ? 0 : e->revision;
 }
 
-void fake_answer_done(struct fake_answer *a)
+void memory_answer_done(struct memory_answer *a)
 {
 	for (size_t i = 0; i < a->n_ops; i++)
 		free((void *)(uintptr_t)a->ops[i].kvs);
 	free(a->ops);
-	fake_kvs_done(&a->held);
-	*a = (struct fake_answer){ .text = "" };
+	memory_kvs_done(&a->held);
+	*a = (struct memory_answer){ .text = "" };
 }

@@ -2,12 +2,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/fake_etcd.h"
+#include "lib/memory_etcd.h"
 
 /* What etcd grants at least, with its usual election times. */
 #define MIN_TTL 2
 
-static struct fake_lease *find(const struct fake_etcd *e, int64_t id)
+static struct memory_lease *find(const struct memory_etcd *e, int64_t id)
 {
 	for (size_t i = 0; i < e->n_leases; i++)
 		if (e->leases[i].id == id)
@@ -15,12 +15,12 @@ static struct fake_lease *find(const struct fake_etcd *e, int64_t id)
 	return NULL;
 }
 
-bool fake_lease_exists(const struct fake_etcd *e, int64_t id)
+bool memory_lease_exists(const struct memory_etcd *e, int64_t id)
 {
 	return find(e, id) != NULL;
 }
 
-void fake_lease_grant(struct fake_etcd *e, int64_t id, int64_t ttl, struct fake_answer *ret)
+void memory_lease_grant(struct memory_etcd *e, int64_t id, int64_t ttl, struct memory_answer *ret)
 {
 	ret->revision = e->revision;
 	if (find(e, id)) {
@@ -29,16 +29,16 @@ void fake_lease_grant(struct fake_etcd *e, int64_t id, int64_t ttl, struct fake_
 		return;
 	}
 	ttl = ttl < MIN_TTL ? MIN_TTL : ttl;
-	e->leases = fake_must(realloc(e->leases, (e->n_leases + 1) * sizeof(*e->leases)));
-	e->leases[e->n_leases++] = (struct fake_lease){ id, ttl, e->now + ttl };
+	e->leases = memory_must(realloc(e->leases, (e->n_leases + 1) * sizeof(*e->leases)));
+	e->leases[e->n_leases++] = (struct memory_lease){ id, ttl, e->now + ttl };
 	ret->lease = id;
 	ret->ttl = ttl;
 }
 
 /* A lease that is gone is no error here: etcd answers without a TTL. */
-void fake_lease_keepalive(struct fake_etcd *e, int64_t id, struct fake_answer *ret)
+void memory_lease_keepalive(struct memory_etcd *e, int64_t id, struct memory_answer *ret)
 {
-	struct fake_lease *l = find(e, id);
+	struct memory_lease *l = find(e, id);
 
 	ret->revision = e->revision;
 	ret->lease = id;
@@ -48,16 +48,16 @@ void fake_lease_keepalive(struct fake_etcd *e, int64_t id, struct fake_answer *r
 	ret->ttl = l->ttl;
 }
 
-static void end_lease(struct fake_etcd *e, struct fake_lease *l)
+static void end_lease(struct memory_etcd *e, struct memory_lease *l)
 {
 	int64_t id = l->id;
 	bool changed = false;
 
 	for (size_t i = 0; i < e->keys.n;) {
 		if (e->keys.v[i]->kv.lease == id) {
-			AUTO(free) char *key = fake_must(strdup(e->keys.v[i]->kv.key));
+			AUTO(free) char *key = memory_must(strdup(e->keys.v[i]->kv.key));
 
-			changed |= fake_delete(e, key, NULL) > 0;
+			changed |= memory_delete(e, key, NULL) > 0;
 		} else {
 			i++;
 		}
@@ -66,9 +66,9 @@ static void end_lease(struct fake_etcd *e, struct fake_lease *l)
 	*l = e->leases[--e->n_leases];
 }
 
-void fake_lease_revoke(struct fake_etcd *e, int64_t id, struct fake_answer *ret)
+void memory_lease_revoke(struct memory_etcd *e, int64_t id, struct memory_answer *ret)
 {
-	struct fake_lease *l = find(e, id);
+	struct memory_lease *l = find(e, id);
 
 	if (l) {
 		end_lease(e, l);
@@ -80,20 +80,20 @@ void fake_lease_revoke(struct fake_etcd *e, int64_t id, struct fake_answer *ret)
 }
 
 /* The one that runs out first; of several the lowest id. NULL: none has run out. */
-static struct fake_lease *first_expired(const struct fake_etcd *e)
+static struct memory_lease *first_expired(const struct memory_etcd *e)
 {
-	struct fake_lease *first = NULL;
+	struct memory_lease *first = NULL;
 
-	for (struct fake_lease *l = e->leases; l < e->leases + e->n_leases; l++)
+	for (struct memory_lease *l = e->leases; l < e->leases + e->n_leases; l++)
 		if (l->expires <= e->now && (!first || l->expires < first->expires ||
 					     (l->expires == first->expires && l->id < first->id)))
 			first = l;
 	return first;
 }
 
-void fake_advance(struct fake_etcd *e, int64_t seconds)
+void memory_advance(struct memory_etcd *e, int64_t seconds)
 {
-	struct fake_lease *l;
+	struct memory_lease *l;
 
 	e->now += seconds;
 	while ((l = first_expired(e)))

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "lib/store_fake_parts.h"
+#include "lib/store_memory_parts.h"
 
 static char *copy_text(const char *text)
 {
-	return text ? fake_must(strdup(text)) : NULL;
+	return text ? memory_must(strdup(text)) : NULL;
 }
 
 static char *copy_bytes(const char *bytes, size_t n)
 {
-	char *copy = fake_must(calloc(1, n + 1));
+	char *copy = memory_must(calloc(1, n + 1));
 
 	if (n)
 		memcpy(copy, bytes, n);
@@ -25,7 +25,7 @@ static void release(const void *p)
 
 static const struct store_op *copy_ops(const struct store_op *ops, size_t n)
 {
-	struct store_op *copy = fake_must(calloc(n + 1, sizeof(*copy)));
+	struct store_op *copy = memory_must(calloc(n + 1, sizeof(*copy)));
 
 	for (size_t i = 0; i < n; i++) {
 		copy[i] = ops[i];
@@ -48,7 +48,7 @@ static void free_ops(const struct store_op *ops, size_t n)
 
 static const struct store_compare *copy_compares(const struct store_compare *compares, size_t n)
 {
-	struct store_compare *copy = fake_must(calloc(n + 1, sizeof(*copy)));
+	struct store_compare *copy = memory_must(calloc(n + 1, sizeof(*copy)));
 
 	for (size_t i = 0; i < n; i++) {
 		copy[i] = compares[i];
@@ -69,9 +69,9 @@ static void free_compares(const struct store_compare *compares, size_t n)
 	release(compares);
 }
 
-static struct fake_request *request_new(enum store_fake_kind kind)
+static struct memory_request *request_new(enum memory_kind kind)
 {
-	struct fake_request *q = fake_must(calloc(1, sizeof(*q)));
+	struct memory_request *q = memory_must(calloc(1, sizeof(*q)));
 
 	q->refs = 1;
 	q->kind = kind;
@@ -86,11 +86,11 @@ static bool has_write(const struct store_op *ops, size_t n)
 	return false;
 }
 
-struct fake_request *fake_request_txn(const struct store_txn *txn)
+struct memory_request *memory_request_txn(const struct store_txn *txn)
 {
 	bool writes = has_write(txn->success, txn->n_success) ||
 		      has_write(txn->failure, txn->n_failure);
-	struct fake_request *q = request_new(writes ? STORE_FAKE_WRITE : STORE_FAKE_READ);
+	struct memory_request *q = request_new(writes ? MEMORY_WRITE : MEMORY_READ);
 
 	q->txn = *txn;
 	q->txn.compares = copy_compares(txn->compares, txn->n_compares);
@@ -99,18 +99,18 @@ struct fake_request *fake_request_txn(const struct store_txn *txn)
 	return q;
 }
 
-struct fake_request *fake_request_list(const char *key, const char *range_end)
+struct memory_request *memory_request_list(const char *key, const char *range_end)
 {
-	struct fake_request *q = request_new(STORE_FAKE_LIST);
+	struct memory_request *q = request_new(MEMORY_LIST);
 
 	q->key = copy_text(key);
 	q->range_end = copy_text(range_end);
 	return q;
 }
 
-struct fake_request *fake_request_lease(enum store_lease_verb verb, int64_t id, int64_t ttl)
+struct memory_request *memory_request_lease(enum store_lease_verb verb, int64_t id, int64_t ttl)
 {
-	struct fake_request *q = request_new(STORE_FAKE_LEASE);
+	struct memory_request *q = request_new(MEMORY_LEASE);
 
 	q->verb = verb;
 	q->lease = id;
@@ -118,13 +118,13 @@ struct fake_request *fake_request_lease(enum store_lease_verb verb, int64_t id, 
 	return q;
 }
 
-struct fake_request *fake_request_ref(struct fake_request *q)
+struct memory_request *memory_request_ref(struct memory_request *q)
 {
 	q->refs++;
 	return q;
 }
 
-void fake_request_unref(struct fake_request *q)
+void memory_request_unref(struct memory_request *q)
 {
 	if (--q->refs)
 		return;
@@ -136,31 +136,46 @@ void fake_request_unref(struct fake_request *q)
 	free(q);
 }
 
-bool fake_request_writes(const struct fake_request *q)
+bool memory_request_writes(const struct memory_request *q)
 {
-	return q->kind == STORE_FAKE_WRITE || q->kind == STORE_FAKE_LEASE;
+	return q->kind == MEMORY_WRITE || q->kind == MEMORY_LEASE;
 }
 
-static void apply_txn(struct fake *f, const struct fake_request *q, struct fake_answer *ret)
+static void apply_txn(struct memory *m, const struct store_txn *txn, struct memory_answer *ret)
 {
-	f->stats.txns++;
-	if (f->before_txn)
-		f->before_txn(&f->base, &q->txn, f->before_txn_arg);
-	fake_txn(&f->etcd, &q->txn, ret);
+	m->stats.txns++;
+	if (m->hooks->before_txn)
+		m->hooks->before_txn(m, txn);
+	memory_txn(&m->etcd, txn, ret);
 }
 
-void fake_request_apply(struct fake *f, const struct fake_request *q, struct fake_answer *ret)
+void memory_request_refuse(struct memory *m, const struct memory_request *q,
+			   struct memory_answer *ret)
 {
-	*ret = (struct fake_answer){ .text = "" };
-	if (q->kind != STORE_FAKE_LEASE) {
-		apply_txn(f, q, ret);
+	/* No key is modified before the beginning. */
+	static const struct store_compare never = {
+		.key = "/", .target = STORE_MOD_REVISION, .relation = STORE_LESS, .number = 0
+	};
+	struct store_txn txn = q->txn;
+
+	txn.compares = &never;
+	txn.n_compares = 1;
+	apply_txn(m, &txn, ret);
+}
+
+void memory_request_apply(struct memory *m, const struct memory_request *q,
+			  struct memory_answer *ret)
+{
+	*ret = (struct memory_answer){ .text = "" };
+	if (q->kind != MEMORY_LEASE) {
+		apply_txn(m, &q->txn, ret);
 		return;
 	}
-	f->stats.leases++;
+	m->stats.leases++;
 	if (q->verb == STORE_LEASE_GRANT)
-		fake_lease_grant(&f->etcd, q->lease, q->ttl, ret);
+		memory_lease_grant(&m->etcd, q->lease, q->ttl, ret);
 	else if (q->verb == STORE_LEASE_KEEPALIVE)
-		fake_lease_keepalive(&f->etcd, q->lease, ret);
+		memory_lease_keepalive(&m->etcd, q->lease, ret);
 	else
-		fake_lease_revoke(&f->etcd, q->lease, ret);
+		memory_lease_revoke(&m->etcd, q->lease, ret);
 }

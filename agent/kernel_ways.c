@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How others' blocks are reached, by what the kernel holds. */
+#include <linux/rtnetlink.h>
+#include <string.h>
+
+#include "agent/kernel_parts.h"
+#include "lib/route_protocol.h"
+
+static bool is_tunnel(const struct kernel *k, uint32_t index)
+{
+	const struct held_link *l = kernel_view_link(&k->view, index);
+
+	return l && (strcmp(l->link.name, TUNNEL_DEVICE) == 0 ||
+		     strcmp(l->link.name, TUNNEL_DEVICE6) == 0);
+}
+
+enum kernel_way kernel_way(const struct kernel *k, const struct prefix *block)
+{
+	const struct kroute key = { .table = RT_TABLE_MAIN,
+				    .dst = *block,
+				    .metric = block->address.family == AF_INET6 ? ROUTE_METRIC6
+										: 0 };
+	const struct held_route *r = kernel_view_routes(&k->view, &key);
+
+	for (; r; r = r->next)
+		if (r->h.held && r->route.protocol == route_protocol &&
+		    kroute_has_gateway(&r->route))
+			return is_tunnel(k, r->route.hop.oif) ? KERNEL_WAY_TUNNEL
+							      : KERNEL_WAY_DIRECT;
+	return KERNEL_WAY_NONE;
+}

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A client of the lease server, written from docs/LEASES.md and nothing else.
+
+    server = LeaseServer(lab.node("c1"), build, etcd).start()       # a controller that serves leases
+    client = LeaseClient(server)
+    lease = client.acquire("192.0.2.5", mac="02:00:00:00:00:05")
+    client.snapshot()                           # {"events": [], "snapshot": [...], "cursor": "7"}
+    with client.poll("7") as waiting:           # a long poll under way
+        waiting.answer()
+    client.request("GET", "/v1/_/config")       # Answer(status, type, text, headers)
+"""
+
+import http.client
+import json
+import socket
+import ssl
+import typing
+
+from .controller import Controller
+from .wait import wait_until
+
+PORT = 10253
+NEVER = "0001-01-01T00:00:00Z"
+
+
+class Answer(typing.NamedTuple):
+    status: int
+    type: str
+    text: str
+    headers: dict
+
+    def json(self):
+        assert self.status == 200, self
+        assert self.type == "application/json; charset=utf-8", self
+        return json.loads(self.text)
+
+    def refused(self, status):
+        assert self.status == status, self
+        assert self.type.startswith("text/plain"), self
+        assert ("Retry-After" in self.headers) == (status == 503), self
+        return self.text
+
+
+class LeaseServer(Controller):
+    def __init__(self, node, build, etcd, *flags):
+        super().__init__(node, build, etcd, "--lease-listen", f"127.0.0.1:{PORT}", *flags)
+
+    def start(self):
+        super().start()
+        wait_until(lambda: LeaseClient(self).request("GET", "/v1/").status == 200, 30,
+                   "the lease server to answer", errors=(OSError,))
+        return self
+
+
+class Poll:
+    def __init__(self, connection):
+        self.connection = connection
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.connection.close()
+
+    def waits(self, seconds=0.2):
+        """Whether no answer has come within that time."""
+        sock = self.connection.sock
+        sock.settimeout(seconds)
+        try:
+            sock.recv(1, socket.MSG_PEEK)
+            return False
+        except TimeoutError:
+            return True
+        finally:
+            sock.settimeout(20)
+
+    def answer(self):
+        return LeaseClient.read(self.connection)
+
+
+class LeaseClient:
+    def __init__(self, server, network="_", tls=None):
+        self.server, self.base, self.tls = server, f"/v1/{network}", tls
+
+    def connect(self, timeout=20):
+        sock = self.server.node.socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock.settimeout(timeout)
+        sock.connect(("127.0.0.1", PORT))
+        c = http.client.HTTPConnection("127.0.0.1", PORT)
+        c.sock = self.tls.wrap_socket(sock, server_hostname="127.0.0.1") if self.tls else sock
+        return c
+
+    @staticmethod
+    def read(connection):
+        r = connection.getresponse()
+        text = r.read().decode()
+        return Answer(r.status, r.getheader("Content-Type", ""), text, dict(r.getheaders()))
+
+    def send(self, method, path, body=None):
+        c = self.connect()
+        if body is not None and not isinstance(body, str):
+            body = json.dumps(body)
+        c.request(method, path, body)
+        return c
+
+    def request(self, method, path, body=None):
+        c = self.send(method, path, body)
+        try:
+            return self.read(c)
+        finally:
+            c.close()
+
+    @staticmethod
+    def attrs(ip, mac=None, **more):
+        data = {"BackendType": "vxlan", "BackendData": {"VNI": 1, "VtepMAC": mac}} if mac else {}
+        return {"PublicIP": ip, **data, **more}
+
+    def acquire(self, ip, mac=None):
+        return self.request("POST", f"{self.base}/leases", self.attrs(ip, mac)).json()
+
+    def renew(self, lease):
+        return self.request("PUT", f"{self.base}/leases/{in_path(lease['Subnet'])}", lease)
+
+    def snapshot(self):
+        got = self.request("GET", f"{self.base}/leases").json()
+        assert set(got) == {"events", "snapshot", "cursor"} and got["events"] == []
+        assert got["cursor"].isdigit()
+        return got
+
+    def subnets(self):
+        return {x["Subnet"] for x in self.snapshot()["snapshot"]}
+
+    def poll(self, cursor, path="/leases"):
+        return Poll(self.send("GET", f"{self.base}{path}?next={cursor}"))
+
+    def next(self, cursor, path="/leases"):
+        with self.poll(cursor, path) as p:
+            return p.answer().json()
+
+
+def in_path(subnet):
+    return subnet.replace("/", "-")
+
+
+def client_tls(authority, certificate=None):
+    context = ssl.create_default_context(cafile=str(authority.cert))
+    if certificate:
+        context.load_cert_chain(certificate.cert, certificate.key)
+    return context
