@@ -574,6 +574,7 @@ static int open_records(struct agent *a)
 		.timers = a->timers,
 		.health = a->health,
 		.prefix = a->settings->etcd.prefix,
+		.minute = a->settings->minute,
 		.changed = record_changed,
 		.vanished = record_vanished,
 		.arg = a,

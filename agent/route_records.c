@@ -6,13 +6,13 @@
 
 #include "lib/keys.h"
 
-/* Whoever lives registers again within a second or two of etcd's loss. */
-#define LINGER_MS 10000
+/* Ten seconds: whoever lives registers again within one or two of etcd's loss. */
+#define LINGER(minute) ((minute) / 6)
 /*
  * Where etcd was exchanged or restored every node writes all of its own again, thousands at once,
  * and some hear of it late. What stays too long does no harm: who claims a block has it at once.
  */
-#define LINGER_LOST_MS 600000
+#define LINGER_LOST(minute) ((minute)*10)
 
 /* --- kinds ---------------------------------------------------------------------------------- */
 
@@ -243,6 +243,7 @@ static void gone(struct table *t, const char *key)
 {
 	struct route_records *r = t->owner;
 	struct entry *e = find(t, key + strlen(t->kind->begins));
+	uint64_t linger = t->relisting ? LINGER_LOST(r->o.minute) : LINGER(r->o.minute);
 
 	if (t->kind->watched)
 		health_clear(r->o.health, key);
@@ -261,10 +262,10 @@ static void gone(struct table *t, const char *key)
 	}
 	if (r->o.vanished)
 		r->o.vanished((enum route_kind)(t - r->tables), e->record, r->o.arg);
-	e->until = timers_now(r->o.timers) + (t->relisting ? LINGER_LOST_MS : LINGER_MS);
+	e->until = timers_now(r->o.timers) + linger;
 	/* Nodes that vanish one after the other must not keep the first ones alive. */
 	if (!r->linger.set || e->until < r->linger.due)
-		timer_set(r->o.timers, &r->linger, e->until - timers_now(r->o.timers), 1000);
+		timer_set(r->o.timers, &r->linger, linger, linger / 10);
 }
 
 /* Those that nobody has written again. */
@@ -283,7 +284,7 @@ static void on_linger(void *arg)
 				next = e->until;
 		}
 	if (next)
-		timer_set(r->o.timers, &r->linger, next - now, 1000);
+		timer_set(r->o.timers, &r->linger, next - now, (next - now) / 10);
 }
 
 /* --- where they come from ------------------------------------------------------------------- */

@@ -44,6 +44,7 @@ struct route_records_options {
 	struct timers *timers;
 	struct health *health;
 	const char *prefix; /* of the keys */
+	uint32_t minute;    /* in ms; shorter in tests */
 	/* Something of that kind is different. */
 	void (*changed)(enum route_kind kind, void *arg);
 	/* One that is watched here vanished and counts on for now; may be NULL. */

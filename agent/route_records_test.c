@@ -70,6 +70,7 @@ static int fresh(void **state)
 						       .timers = &w->time.base,
 						       .health = w->health,
 						       .prefix = PREFIX,
+						       .minute = 60000,
 						       .changed = on_changed,
 						       .arg = w };
 

@@ -54,7 +54,7 @@ class Agent:
                            else ["--bird-config", "none"])
         self.process = None
         self.run_dir = flags[flags.index("--run-dir") + 1] if "--run-dir" in flags else RUN
-        if node not in etcd.switch.ports:
+        if node not in etcd.switch.ports and not getattr(node, "routed", False):
             etcd.join(node)
 
     def __repr__(self):
