@@ -7,8 +7,8 @@
  * Pure but for the marks of what was found right. The operations come in the order of dependence:
  * forwarding, tunnels, links with their settings, addresses of tunnels, neighbours with what
  * tunnels know of MACs, routes; then what is removed, in the reverse order. Only routes and
- * neighbours of our protocol numbers and tunnels of ours with all on them are ever removed. What somebody keeps taking away is put
- * back ever more slowly.
+ * neighbours of our protocol numbers and tunnels of ours with all on them are ever removed. What
+ * somebody keeps taking away is put back ever more slowly.
  */
 #pragma once
 
