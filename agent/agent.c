@@ -529,7 +529,7 @@ static void overlay_changed(void *arg)
 	struct agent *a = arg;
 
 	open_when_known(a);
-	plug_routes_changed(a->plug);
+	plug_routes_changed(a->plug, false);
 	changed(a);
 }
 
