@@ -31,6 +31,7 @@ SRCS += $(addprefix agent/, \
 	kernel_view_take.c \
 	kernel_view_sweep.c \
 	desired_kernel.c \
+	desired_firewall.c \
 	delta_kernel.c \
 	kernel_request.c \
 	apply_kernel.c \
@@ -78,6 +79,7 @@ PURE_TESTS += $(addprefix agent/, \
 	desired_bird_test \
 	kernel_view_test \
 	delta_kernel_test \
+	desired_firewall_test \
 	)
 
 TESTS += $(addprefix agent/, \
