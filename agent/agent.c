@@ -372,6 +372,8 @@ static void routes_changed(bool blocks, void *arg)
 	struct agent *a = arg;
 
 	plug_routes_changed(a->plug);
+	if (blocks && a->firewall)
+		firewall_mark(a->firewall);
 	if (blocks && a->routing)
 		routing_blocks_changed(a->routing);
 }
@@ -410,6 +412,7 @@ static void addresses_known(void *arg)
 	struct agent *a = arg;
 
 	plug_open(a->plug);
+	firewall_open(a->firewall);
 	if (a->routing)
 		routing_inputs_known(a->routing);
 }
@@ -446,6 +449,31 @@ static int open_links(struct agent *a, struct err *err)
 	};
 
 	return plug_new(&o, TAKE(a->reaper), &a->plug, err);
+}
+
+static int desire_firewall(struct firewall_wants *ret, void *arg)
+{
+	struct agent *a = arg;
+
+	return ipam_desire_firewall(a->ipam, ret);
+}
+
+static int open_firewall(struct agent *a)
+{
+	const struct settings *s = a->settings;
+	struct firewall_options o = {
+		.event = a->event,
+		.timers = a->timers,
+		.health = a->health,
+		.library = s->nftables_library,
+		.minute = s->minute,
+		.check_sources = s->ipv6_source_check == SETTING_ON,
+		.desire = desire_firewall,
+		.changed = changed,
+		.arg = a,
+	};
+
+	return firewall_new(&o, &a->firewall);
 }
 
 static int open_routing(struct agent *a, struct err *err)
@@ -543,6 +571,7 @@ static int start(struct agent *a, struct err *err)
 		  : certificates_new(a->timers, a->health, a->store, a->settings->etcd.cert,
 				     &a->certificates);
 	r = r < 0 ? r : open_links(a, err);
+	r = r < 0 ? r : open_firewall(a);
 	r = r < 0 ? r : open_routing(a, err);
 	r = r < 0 ? r : open_addresses(a, err);
 	r = r < 0 ? r : open_socket(a, err);
@@ -602,6 +631,7 @@ void agent_free(struct agent *a)
 		timer_clear(a->timers, &a->identify);
 	register_free(a->registration);
 	report_free(a->report);
+	firewall_free(TAKE(a->firewall));
 	ipam_free(a->ipam);
 	routing_free(a->routing);
 	plug_free(a->plug);

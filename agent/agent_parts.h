@@ -5,6 +5,7 @@
 #include "agent/agent.h"
 #include "agent/api.h"
 #include "agent/certificates.h"
+#include "agent/firewall.h"
 #include "agent/identity.h"
 #include "agent/ipam.h"
 #include "agent/plug.h"
@@ -32,6 +33,7 @@ struct agent {
 	struct kernel *kernel;
 	struct reaper *reaper;
 	struct plug *plug;
+	struct firewall *firewall;
 	struct routing *routing; /* NULL: BIRD is not managed */
 	struct registration *registration;
 	struct report *report;

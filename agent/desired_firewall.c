@@ -30,11 +30,19 @@ static void drop_covered(struct prefixes *p)
 {
 	size_t kept = 0;
 
+	for (size_t i = 0; i < p->n; i++)
+		p->v[i] = prefix_mask(&p->v[i]);
 	qsort(p->v, p->n, sizeof(*p->v), order);
 	for (size_t i = 0; i < p->n; i++)
 		if (!kept || !prefix_contains_prefix(&p->v[kept - 1], &p->v[i]))
 			p->v[kept++] = p->v[i];
 	p->n = kept;
+}
+
+void firewall_wants_sort(struct firewall_wants *wants)
+{
+	drop_covered(&wants->nat);
+	drop_covered(&wants->pools);
 }
 
 static int join(const struct prefixes *a, const struct prefixes *b, struct prefixes *ret)
@@ -44,9 +52,9 @@ static int join(const struct prefixes *a, const struct prefixes *b, struct prefi
 	if (!v)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->n; i++)
-		v[i] = prefix_mask(&a->v[i]);
+		v[i] = a->v[i];
 	for (size_t i = 0; i < b->n; i++)
-		v[a->n + i] = prefix_mask(&b->v[i]);
+		v[a->n + i] = b->v[i];
 	*ret = (struct prefixes){ v, a->n + b->n };
 	drop_covered(ret);
 	return 0;

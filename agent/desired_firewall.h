@@ -27,6 +27,8 @@ struct firewall_wants {
 	bool check_sources;
 };
 
+/* In place: sorted, masked, without what lies in another. */
+void firewall_wants_sort(struct firewall_wants *wants);
 /* "natOutgoing", "ipv6-source-check". */
 const char *firewall_part_name(enum firewall_part part);
 /* Which parts are wanted; 0: no table at all. */

@@ -109,6 +109,12 @@ static void without_a_wish_no_part_is_wanted(void **state)
 	assert_int_equal(firewall_parts(&wants), FIREWALL_SOURCES);
 	wants.nat = wants.pools;
 	assert_int_equal(firewall_parts(&wants), FIREWALL_NAT | FIREWALL_SOURCES);
+	wants.pools = prefixes("10.2.0.0/16 10.1.0.0/24 10.1.0.0/16 fd00::/64 10.1.0.0/16", room);
+	wants.nat.n = 0;
+	firewall_wants_sort(&wants);
+	assert_int_equal(wants.pools.n, 3);
+	assert_int_equal(wants.pools.v[0].length, 16);
+	assert_int_equal(wants.pools.v[2].address.family, AF_INET6);
 	assert_string_equal(firewall_part_name(FIREWALL_NAT), "natOutgoing");
 	assert_string_equal(firewall_part_name(FIREWALL_SOURCES), "ipv6-source-check");
 }

@@ -32,6 +32,10 @@ SRCS += $(addprefix agent/, \
 	kernel_view_sweep.c \
 	desired_kernel.c \
 	desired_firewall.c \
+	firewall.c \
+	firewall_child.c \
+	firewall_verdict.c \
+	firewall_netlink.c \
 	delta_kernel.c \
 	kernel_request.c \
 	apply_kernel.c \
@@ -41,6 +45,7 @@ SRCS += $(addprefix agent/, \
 	kernel.c \
 	ipam.c \
 	ipam_attach.c \
+	ipam_firewall.c \
 	ipam_start.c \
 	ipam_inputs.c \
 	ipam_index.c \

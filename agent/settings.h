@@ -13,6 +13,8 @@
 
 #define SETTINGS_FILE "/etc/roost/agent.json"
 
+enum setting_switch { SETTING_ON, SETTING_OFF };
+
 struct settings {
 	struct etcd_settings etcd;
 	const char *node;    /* "": the host name */
@@ -20,6 +22,8 @@ struct settings {
 	const char *run_dir;
 	const char *bird_config; /* "none": not managed */
 	const char *bird_socket, *bird_program, *template_dir;
+	unsigned ipv6_source_check; /* enum setting_switch */
+	const char *nftables_library;
 	const char *metrics; /* "": not over TCP */
 	const char *config;
 	enum log_level log_level;
