@@ -93,6 +93,7 @@ TESTS += $(addprefix agent/, \
 	reaper_test \
 	kernel_pod_test \
 	kernel_test \
+	firewall_child_test \
 	)
 
 FUZZERS += $(addprefix agent/, \
