@@ -32,27 +32,28 @@ struct nft {
 	__typeof__(&nft_run_cmd_from_buffer) run;
 };
 
-static bool find(void *library, const char *name, void **ret)
-{
-	*ret = dlsym(library, name);
-	return *ret;
-}
+#define FIND(member, name) ret->member = (__typeof__(&(name)))dlsym(library, #name)
 
 static int load(const char *name, struct nft *ret, struct err *err)
 {
 	void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 
-	if (!library)
-		return err_set(err, -ENOENT, "%s; install Debian's package libnftables1",
-			       dlerror());
-	if (!find(library, "nft_ctx_new", (void **)&ret->make) ||
-	    !find(library, "nft_ctx_buffer_output", (void **)&ret->keep_output) ||
-	    !find(library, "nft_ctx_buffer_error", (void **)&ret->keep_error) ||
-	    !find(library, "nft_ctx_output_set_flags", (void **)&ret->set_flags) ||
-	    !find(library, "nft_ctx_get_output_buffer", (void **)&ret->output) ||
-	    !find(library, "nft_ctx_get_error_buffer", (void **)&ret->error) ||
-	    !find(library, "nft_run_cmd_from_buffer", (void **)&ret->run))
-		return err_set(err, -ENOENT, "%s", dlerror());
+	if (!library) {
+		err_set(err, -ENOENT, "%s; install Debian's package libnftables1", dlerror());
+		return -ENOENT;
+	}
+	FIND(make, nft_ctx_new);
+	FIND(keep_output, nft_ctx_buffer_output);
+	FIND(keep_error, nft_ctx_buffer_error);
+	FIND(set_flags, nft_ctx_output_set_flags);
+	FIND(output, nft_ctx_get_output_buffer);
+	FIND(error, nft_ctx_get_error_buffer);
+	FIND(run, nft_run_cmd_from_buffer);
+	if (!ret->make || !ret->keep_output || !ret->keep_error || !ret->set_flags ||
+	    !ret->output || !ret->error || !ret->run) {
+		err_set(err, -ENOENT, "%s is not libnftables", name);
+		return -ENOENT;
+	}
 	ret->ctx = ret->make(NFT_CTX_DEFAULT);
 	if (!ret->ctx || ret->keep_output(ret->ctx) != 0 || ret->keep_error(ret->ctx) != 0)
 		return err_set(err, -ENOMEM, "libnftables: out of memory");
@@ -102,19 +103,17 @@ static int set(const struct nft *nft, const struct firewall_job *j, struct firew
 static int set_and_list(const struct nft *nft, struct kern *k, const struct firewall_job *j,
 			struct firewall_verdict *v, struct err *err)
 {
-	uint32_t before, after;
-
 	for (int i = 0; i < TRIES; i++) {
+		uint32_t before = 0;
 		int r = firewall_generation(k, &before, err);
 
 		v->refused.text[0] = '\0';
 		if (r == 0 && set(nft, j, v) < 0)
 			return err_set(err, -EIO, "%s", v->refused.text);
 		r = r ?: list(nft, &v->digest, err);
-		r = r ?: firewall_generation(k, &after, err);
-		v->generation = after;
+		r = r ?: firewall_generation(k, &v->generation, err);
 		v->did = FIREWALL_SET;
-		if (r < 0 || after == before + 1)
+		if (r < 0 || v->generation == before + 1)
 			return r;
 	}
 	v->did = FIREWALL_BUSY;
