@@ -410,6 +410,8 @@ static void routes_changed(bool blocks, void *arg)
 	plug_routes_changed(a->plug, blocks);
 	if (blocks && a->overlay)
 		overlay_mark(a->overlay);
+	if (blocks && a->firewall)
+		firewall_mark(a->firewall);
 	if (blocks && a->routing)
 		routing_blocks_changed(a->routing);
 }
@@ -458,6 +460,7 @@ static void addresses_known(void *arg)
 	a->addresses_known = true;
 	overlay_mark(a->overlay);
 	open_when_known(a);
+	firewall_open(a->firewall);
 	if (a->routing)
 		routing_inputs_known(a->routing);
 }
@@ -619,6 +622,31 @@ static int open_records(struct agent *a)
 	return route_records_new(&o, &a->records);
 }
 
+static int desire_firewall(struct firewall_wants *ret, void *arg)
+{
+	struct agent *a = arg;
+
+	return ipam_desire_firewall(a->ipam, ret);
+}
+
+static int open_firewall(struct agent *a)
+{
+	const struct settings *s = a->settings;
+	struct firewall_options o = {
+		.event = a->event,
+		.timers = a->timers,
+		.health = a->health,
+		.library = s->nftables_library,
+		.minute = s->minute,
+		.check_sources = s->ipv6_source_check == SETTING_ON,
+		.desire = desire_firewall,
+		.changed = changed,
+		.arg = a,
+	};
+
+	return firewall_new(&o, &a->firewall);
+}
+
 static int open_routing(struct agent *a, struct err *err)
 {
 	const struct settings *s = a->settings;
@@ -717,6 +745,7 @@ static int start(struct agent *a, struct err *err)
 				     &a->certificates);
 	r = r < 0 ? r : open_links(a, err);
 	r = r < 0 ? r : open_records(a);
+	r = r < 0 ? r : open_firewall(a);
 	r = r < 0 ? r : open_routing(a, err);
 	r = r < 0 ? r : open_overlay(a, err);
 	r = r < 0 ? r : open_addresses(a, err);
@@ -777,6 +806,7 @@ void agent_free(struct agent *a)
 		timer_clear(a->timers, &a->identify);
 	register_free(a->registration);
 	report_free(a->report);
+	firewall_free(TAKE(a->firewall));
 	ipam_free(a->ipam);
 	routing_free(a->routing);
 	overlay_free(a->overlay);

@@ -5,6 +5,7 @@
 #include "agent/agent.h"
 #include "agent/api.h"
 #include "agent/certificates.h"
+#include "agent/firewall.h"
 #include "agent/identity.h"
 #include "agent/ipam.h"
 #include "agent/overlay.h"
@@ -36,6 +37,7 @@ struct agent {
 	struct plug *plug;
 	struct route_records *records;
 	struct overlay *overlay;
+	struct firewall *firewall;
 	struct routing *routing; /* NULL: BIRD is not managed */
 	struct registration *registration;
 	struct report *report;

@@ -68,6 +68,7 @@ static void describe(struct agent *a, struct shown *ret)
 		s->n_pools = 0;
 	s->pools = ret->pools;
 	s->kernel = kernel_stats(plug_kernel(a->plug));
+	s->firewall = firewall_stats(a->firewall);
 	if (a->routing)
 		routing_status(a->routing, &s->bird);
 	overlay_status(a->overlay, plug_kernel(a->plug), &s->overlay);
@@ -137,11 +138,12 @@ void api_readyz(struct serve_request *request, void *arg)
 
 static void gather_passes(const struct agent *a, struct metrics *m)
 {
-	struct metrics_pass passes[3];
+	struct metrics_pass passes[4];
 	size_t n = 0;
 
 	passes[n++] = metrics_pass_of("kernel", kernel_passes(plug_kernel(a->plug)));
 	passes[n++] = metrics_pass_of("addresses", ipam_passes(a->ipam));
+	passes[n++] = metrics_pass_of("firewall", firewall_passes(a->firewall));
 	if (a->routing)
 		passes[n++] = routing_passes(a->routing);
 	metrics_passes(m, passes, n);
@@ -163,6 +165,7 @@ static void gather_metrics(struct agent *a, struct metrics *m)
 	metrics_etcd(m, &etcd, a->connected, agent_silence(a));
 	gather_passes(a, m);
 	metrics_kernel(m, &kernel, &reaped);
+	metrics_firewall(m, firewall_stats(a->firewall));
 	if (a->routing)
 		routing_metrics(a->routing, m);
 	overlay_metrics(a->overlay, plug_kernel(a->plug), m);

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "agent/desired_firewall.h"
 #include "agent/kernel.h"
 #include "agent/readiness.h"
 #include "agent/register.h"
@@ -98,6 +99,8 @@ int ipam_routed_blocks(struct ipam *m, struct prefixes *ret);
 struct kernel_pod kernel_pod_of(const struct attachment *a, struct address *room);
 /* What the kernel should have: pods that are attached, blocks that are ours. */
 int ipam_desire(struct ipam *m, struct kernel_desired *ret);
+/* Whose traffic is masqueraded, and what counts as inside; free() both lists. */
+int ipam_desire_firewall(struct ipam *m, struct firewall_wants *ret);
 /*
  * The attachment has its link: written to its file, and its own until released. 0, or the status
  * and code of docs/API.md, with a sentence. Undone by ipam_attach_undo() when the kernel

@@ -122,9 +122,11 @@ static void learn_routed(struct ipam *m, struct owned *o)
 {
 	const struct pool_view *v = pool_views_find(allocator_pools(m->allocator), o->copy.pool);
 
-	if (!v || !v->pool || v->pool->routed != o->copy.unrouted)
+	if (!v || !v->pool ||
+	    (v->pool->routed != o->copy.unrouted && v->pool->nat_outgoing == o->copy.nat))
 		return;
 	o->copy.unrouted = !v->pool->routed;
+	o->copy.nat = v->pool->nat_outgoing;
 	if (local_copy_has_block(m->copy, o->copy.network, &o->copy.block) &&
 	    local_copy_put_block(m->copy, &o->copy) < 0)
 		log_warning("ipam", "a block's file cannot be written");

@@ -196,7 +196,7 @@ void ipam_give_back(struct ipam *m);
 /* Deletes the keys of requests that there is nothing more to give for. */
 void ipam_answer_requests(struct ipam *m);
 void ipam_restore_extents(struct ipam *m);
-/* Which blocks get routes, as their pools say now; what a vanished pool said last stays. */
+/* Which blocks get routes and NAT, as their pools say now; what a vanished pool said last stays. */
 void ipam_learn_routed(struct ipam *m);
 bool ipam_unrouted_at_first(const char *network);
 bool ipam_can_claim(const struct ipam *m, struct err *why);

@@ -28,6 +28,28 @@ void metrics_kernel(struct metrics *m, const struct kernel_stats *stats,
 	metrics_count(m, NULL, reaped->destroyed);
 }
 
+void metrics_firewall(struct metrics *m, struct firewall_stats stats)
+{
+	static const enum firewall_part parts[] = { FIREWALL_NAT, FIREWALL_SOURCES };
+
+	metrics_family(m, "roost_firewall_wanted", METRIC_GAUGE,
+		       "1 for each part of the table inet roost that is wanted on this node.");
+	for (unsigned i = 0; i < FIREWALL_PARTS; i++)
+		metrics_count(m, LABELS({ "part", firewall_part_name(parts[i]) }),
+			      !!(stats.wanted & parts[i]));
+	metrics_family(m, "roost_firewall_set", METRIC_GAUGE,
+		       "1 for each part of the table inet roost that the kernel has.");
+	for (unsigned i = 0; i < FIREWALL_PARTS; i++)
+		metrics_count(m, LABELS({ "part", firewall_part_name(parts[i]) }),
+			      !!(stats.held & parts[i]));
+	metrics_family(m, "roost_firewall_repairs_total", METRIC_COUNTER,
+		       "Times that somebody else had changed the table and it was set again.");
+	metrics_count(m, NULL, stats.repairs);
+	metrics_family(m, "roost_firewall_failures_total", METRIC_COUNTER,
+		       "Times that the table could not be set.");
+	metrics_count(m, NULL, stats.failures);
+}
+
 void metrics_health(struct metrics *m, const struct health *health, const struct readiness *ready)
 {
 	metrics_problems(m, health);

@@ -37,6 +37,11 @@ SRCS += $(addprefix agent/, \
 	kernel_view_sweep.c \
 	desired_kernel.c \
 	desired_tunnel.c \
+	desired_firewall.c \
+	firewall.c \
+	firewall_child.c \
+	firewall_verdict.c \
+	firewall_netlink.c \
 	delta_kernel.c \
 	delta_tunnel.c \
 	kernel_request.c \
@@ -50,6 +55,7 @@ SRCS += $(addprefix agent/, \
 	kernel.c \
 	ipam.c \
 	ipam_attach.c \
+	ipam_firewall.c \
 	ipam_start.c \
 	ipam_inputs.c \
 	ipam_index.c \
@@ -91,6 +97,7 @@ PURE_TESTS += $(addprefix agent/, \
 	desired_bird_test \
 	kernel_view_test \
 	delta_kernel_test \
+	desired_firewall_test \
 	)
 
 TESTS += $(addprefix agent/, \
@@ -101,6 +108,7 @@ TESTS += $(addprefix agent/, \
 	kernel_hops_test \
 	kernel_test \
 	kernel_tunnel_test \
+	firewall_child_test \
 	)
 
 FUZZERS += $(addprefix agent/, \

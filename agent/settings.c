@@ -21,6 +21,8 @@ static int bird_config_check(const char *text, struct err *err)
 	return strcmp(text, "none") == 0 ? 0 : path_check(text, err);
 }
 
+static const char *const switch_choices[] = { "on", "off", NULL };
+
 static const struct option_def defs[] = {
 	OPTIONS_ETCD(settings),
 	{ OPTION(settings, lease.servers, "lease-server", TEXT), .argument = "URL[,URL]",
@@ -60,6 +62,10 @@ static const struct option_def defs[] = {
 	{ OPTION(settings, static_route_protocol, "static-route-protocol", NUMBER),
 	  .initial = STATIC_ROUTE_PROTOCOL_TEXT, .argument = "NUMBER", .min = 1, .max = 255,
 	  .help = "the protocol number of static routes" },
+	{ OPTION(settings, ipv6_source_check, "ipv6-source-check", CHOICE), .initial = "on",
+	  .argument = "on|off", .choices = switch_choices,
+	  .help = "where IPv6 pools are in use, drop what pods send from IPv6 addresses that are "
+		  "not their own" },
 	{ OPTION(settings, metrics, "metrics", TEXT), .argument = "[ADDRESS:]PORT",
 	  .check = listen_address_check,
 	  .help = "where Prometheus finds /metrics, /healthz and /readyz; a port alone is on "
@@ -73,6 +79,9 @@ static const struct option_def defs[] = {
 	  .for_tests = true, .help = "instead of the kernel's" },
 	{ OPTION(settings, bird_program, "bird-program", TEXT), .initial = "bird",
 	  .argument = "PROGRAM", .for_tests = true, .help = "for the check of a configuration" },
+	{ OPTION(settings, nftables_library, "nftables-library", TEXT),
+	  .initial = "libnftables.so.1", .argument = "FILE", .for_tests = true,
+	  .help = "what sets the firewall's table" },
 	{ OPTION(settings, minute, "minute", NUMBER), .initial = "60000", .argument = "MS",
 	  .min = 50, .max = 60000, .for_tests = true,
 	  .help = "how long a minute is where leaks, lost keys and the time without etcd are "

@@ -20,6 +20,8 @@ struct lease_settings {
 	const char *cacert, *cert, *key;
 };
 
+enum setting_switch { SETTING_ON, SETTING_OFF };
+
 struct settings {
 	struct etcd_settings etcd;
 	struct lease_settings lease;
@@ -28,6 +30,8 @@ struct settings {
 	const char *run_dir;
 	const char *bird_config; /* "none": not managed */
 	const char *bird_socket, *bird_program, *template_dir;
+	unsigned ipv6_source_check; /* enum setting_switch */
+	const char *nftables_library;
 	const char *metrics; /* "": not over TCP */
 	const char *config;
 	enum log_level log_level;

@@ -82,6 +82,26 @@ static struct json_object *kernel_object(struct builder *b, const struct kernel_
 	return o;
 }
 
+/* As the kernel has it, and not as it was asked for. */
+static struct json_object *firewall_object(struct builder *b, const struct firewall_stats *f)
+{
+	static const struct {
+		enum firewall_part part;
+		const char *name;
+	} parts[] = { { FIREWALL_NAT, "natOutgoing" }, { FIREWALL_SOURCES, "ipv6SourceCheck" } };
+	struct json_object *o = json_object_new_object();
+
+	if (!o)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		put(b, o, parts[i].name,
+		    text(!(f->wanted & parts[i].part) ? "off"
+			 : f->held & parts[i].part    ? "set"
+						      : "missing"));
+	put(b, o, "repairs", number(f->repairs));
+	return o;
+}
+
 static struct json_object *bird_object(struct builder *b, const struct status_bird *bird)
 {
 	struct json_object *o = json_object_new_object();
@@ -282,6 +302,8 @@ static void add_head(struct builder *b, const struct status *s)
 		put(b, b->root, "address", text(s->address_reason));
 	put(b, b->root, "etcd", etcd_object(b, &s->etcd));
 	put(b, b->root, "kernel", kernel_object(b, &s->kernel));
+	if (s->firewall.wanted)
+		put(b, b->root, "firewall", firewall_object(b, &s->firewall));
 	if (s->bird.managed)
 		put(b, b->root, "bird", bird_object(b, &s->bird));
 	if (s->overlay.wanted)

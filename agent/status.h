@@ -13,6 +13,7 @@
 
 #include <stdint.h>
 
+#include "agent/firewall.h"
 #include "agent/kernel.h"
 #include "lib/health.h"
 #include "lib/json.h"
@@ -71,6 +72,7 @@ struct status {
 	const struct status_pool *pools; /* by name */
 	size_t n_pools;
 	struct kernel_stats kernel;
+	struct firewall_stats firewall;
 	struct status_bird bird;
 	struct status_overlay overlay;
 };

@@ -43,6 +43,24 @@ static void a_healthy_node_says_ok(void **unused)
 	       "\"b\":{\"blocks\":2,\"used\":0,\"free\":9223372036854775807}}}");
 }
 
+static void the_firewall_is_shown_where_it_is_wanted_and_as_it_stands(void **unused)
+{
+	(void)unused;
+	struct status s = plain;
+	char *text = NULL;
+
+	s.firewall = (struct firewall_stats){ .wanted = FIREWALL_NAT, .repairs = 2 };
+	assert_int_equal(status_text(&s, 0, &text), 0);
+	assert_non_null(strstr(text, "\"firewall\":{\"natOutgoing\":\"missing\","
+				     "\"ipv6SourceCheck\":\"off\",\"repairs\":2},"));
+	free(text);
+	s.firewall.held = s.firewall.wanted = FIREWALL_NAT | FIREWALL_SOURCES;
+	assert_int_equal(status_text(&s, 0, &text), 0);
+	assert_non_null(strstr(text, "\"firewall\":{\"natOutgoing\":\"set\","
+				     "\"ipv6SourceCheck\":\"set\",\"repairs\":2},"));
+	free(text);
+}
+
 static void what_is_not_ready_is_named(void **unused)
 {
 	(void)unused;
@@ -302,6 +320,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_healthy_node_says_ok),
+		cmocka_unit_test(the_firewall_is_shown_where_it_is_wanted_and_as_it_stands),
 		cmocka_unit_test(what_is_not_ready_is_named),
 		cmocka_unit_test(troubles_are_listed_with_their_since),
 		cmocka_unit_test(what_does_not_fit_is_counted),

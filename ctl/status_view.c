@@ -89,7 +89,7 @@ const char *status_part_of(const char *health)
 		{ "pool/", "addresses" },     { "pool-full/", "addresses" },
 		{ "extent/", "addresses" },   { "block/", "addresses" },
 		{ "host/", "addresses" },     { "files", "addresses" },
-		{ "drain", "addresses" },
+		{ "drain", "addresses" },     { "firewall", "kernel" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
@@ -192,10 +192,12 @@ static void part_kernel(struct status_view *v, struct json_object *status)
 		  routes = number_at(status, "kernel.routes"),
 		  repairs = number_at(status, "kernel.repairs");
 
+	repairs += number_at(status, "firewall.repairs");
 	status_part(v, "kernel", state_of(status, "kernel"),
-		    "%lld pod link%s, %lld route%s; %lld repair%s, %lld refused", links,
-		    many(links), routes, many(routes), repairs, many(repairs),
-		    number_at(status, "kernel.failures"));
+		    "%lld pod link%s, %lld route%s%s; %lld repair%s, %lld refused", links,
+		    many(links), routes, many(routes),
+		    strcmp(text_at(status, "firewall.natOutgoing"), "set") == 0 ? ", NAT" : "",
+		    repairs, many(repairs), number_at(status, "kernel.failures"));
 }
 
 static void part_bird(struct status_view *v, struct json_object *status)

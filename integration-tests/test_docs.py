@@ -19,7 +19,7 @@ from lab.site import Site
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MAN = sorted((ROOT / "docs/man").glob("*.8"))
-FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 
 
 def anchor(title):
@@ -160,7 +160,7 @@ def test_configuration_has_every_flag_and_every_field(lab, build):
     """CONFIGURATION.md says what each setting does; --help and KEYS.md say which there are."""
     page = (ROOT / "docs/CONFIGURATION.md").read_text()
     flags = {f for program in ("roostd", "roost-confd", "roost-controller")
-             for f in re.findall(r"^  (--[a-z-]+)", lab.run([build / program, "--help"]).stdout, re.M)}
+             for f in re.findall(r"^  (--[a-z0-9-]+)", lab.run([build / program, "--help"]).stdout, re.M)}
     keys = (ROOT / "docs/KEYS.md").read_text()
     fields = {f for record in ("config", "pool/", "spec/", "peer/")
               for row in re.findall(r"^\| (`.*?) \|", keys.split(f"\n## {record}")[1].split("\n## ")[0], re.M)

@@ -9,7 +9,7 @@ import pytest
 
 from lab import wait_until
 from lab.agent import pool
-from lab.packets import advertisement, ethernet, udp4
+from lab.packets import advertisement, ethernet, udp4, udp6
 
 HOST_MAC = "ee:ee:ee:ee:ee:ee"
 HOST_LL, POD_LL = "fe80::ecee:eeff:feee:eeee", "fe80::1"
@@ -29,17 +29,19 @@ class Inmate:
         self.mac = next(i["mac"] for i in result["interfaces"] if i.get("sandbox"))
 
     def send(self, dst, data, src=None):
-        frame = ethernet(HOST_MAC, self.mac, IPV4, udp4(src or self.address, dst, PORT, data))
+        kind, own, udp = ((IPV6, self.addresses[-1], udp6) if ":" in dst else
+                          (IPV4, self.address, udp4))
+        frame = ethernet(HOST_MAC, self.mac, kind, udp(src or own, dst, PORT, data))
         with self.pod.socket(socket.AF_PACKET, socket.SOCK_RAW) as s:
             s.bind(("eth0", 0))
             s.send(frame)
 
 
 @contextlib.contextmanager
-def listening(where):
+def listening(where, family=socket.AF_INET):
     """where: a node or a pod. heard() is all that has arrived, once "the end" has."""
-    with where.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        s.bind(("0.0.0.0", PORT))
+    with where.socket(family, socket.SOCK_DGRAM) as s:
+        s.bind(("", PORT))
         s.settimeout(20)
 
         def heard():
@@ -76,6 +78,35 @@ def test_a_pod_cannot_use_another_ones_address(cluster):
             b.send(address, b"from b")
             a.send(address, b"the end")
             assert sorted(heard()) == [b"from a", b"from b"]
+
+
+@pytest.mark.parametrize("check", ["on", "off"])
+def test_nor_over_ipv6(etcd, cluster, check):
+    pool(etcd, "web6", "fd00:1::/112")
+    [n1] = cluster(1, "--ipv6-source-check", check)
+    if check == "on":
+        said = n1.node.run(["nft", "add table ip6 t; add chain ip6 t c; "
+                            "add rule ip6 t c fib saddr . iif oif missing drop"], check=False)
+        if said.returncode:
+            pytest.skip(f"this kernel has no fib expression: {said.stderr}")
+        n1.process.wait_log("IPv6 sources checked")
+    n1.node.configure("eth0", "fd50::1/64")
+    a, b, c = [Inmate(n1, name) for name in ("a", "b", "c")]
+    forged = [b.addresses[1], "fd00:1::7777", "fd50::1", "2001:db8::1"]
+    passed = [] if check == "on" else [b"forged"] * len(forged)
+    for where, address in (n1.node, "fd50::1"), (c.pod, c.addresses[1]):
+        with listening(where, socket.AF_INET6) as heard:
+            for src in forged:
+                a.send(address, b"forged", src=src)
+            a.send(address, b"from a")
+            b.send(address, b"from b")
+            a.send(address, b"the end")
+            assert sorted(heard()) == [*passed, b"from a", b"from b"]
+    # A link-local address is for the link alone, and stays usable there.
+    with listening(n1.node, socket.AF_INET6) as heard:
+        a.send(HOST_LL, b"on the link", src=POD_LL)
+        a.send("fd50::1", b"the end")
+        assert heard() == [b"on the link"]
 
 
 def sees_router(run):

@@ -88,6 +88,11 @@ def test_the_agent_does_all_its_work_in_its_sandbox(machine, etcd):
     inode = os.stat(machine.path(pod.netns)).st_ino
     assert [int(a["netnsInode"]) for a in attached(machine)] == [inode], attached(machine)
 
+    # nftables, by a child that loads its library.
+    put(etcd, "pool/web", cidr="10.1.0.0/16", natOutgoing=True)
+    wait_until(lambda: status(machine).get("firewall", {}).get("natOutgoing") == "set", 30, "NAT")
+    assert "masquerade" in machine.run("nft list table inet roost").stdout
+
     # BIRD, as user bird: its file was checked, written for its group, loaded over its socket.
     wait_until(lambda: status(machine)["bird"]["configuration"] in ("published", "unchanged"), 30,
                "BIRD to run what the agent rendered")

@@ -221,7 +221,8 @@ int local_copy_put_block(struct local_copy *c, const struct block_copy *block)
 	if (r == 0 &&
 	    (!add_text(o, "pool", block->pool) ||
 	     !add_text(o, "cidr", prefix_print(&block->cidr, cidr)) ||
-	     !add_flag(o, "lost", block->lost) || !add_flag(o, "unrouted", block->unrouted)))
+	     !add_flag(o, "lost", block->lost) || !add_flag(o, "unrouted", block->unrouted) ||
+	     !add_flag(o, "natOutgoing", block->nat)))
 		r = -ENOMEM;
 	r = r ?: json_print(o, &text);
 	return r
@@ -315,6 +316,8 @@ static int decode_block(const char *text, size_t len, struct block_copy *ret, st
 		r = json_read_bool(json_member(&root, "lost"), &ret->lost);
 	if (r >= 0)
 		r = json_read_bool(json_member(&root, "unrouted"), &ret->unrouted);
+	if (r >= 0)
+		r = json_read_bool(json_member(&root, "natOutgoing"), &ret->nat);
 	if (r < 0)
 		return r;
 	if (!prefix_contains_prefix(&ret->cidr, &ret->block))

@@ -26,7 +26,9 @@ struct block_copy {
 	char network[NAME_TEXT], pool[NAME_TEXT];
 	struct prefix block, cidr; /* cut from this, by the block's length */
 	bool lost;                 /* another node has it, but pods here still use it */
-	bool unrouted;             /* as its pool said last: it gets no route of ours */
+	/* As its pool said last: */
+	bool unrouted; /* it gets no route of ours */
+	bool nat;      /* natOutgoing */
 };
 
 struct local_copy_handlers {

@@ -138,7 +138,7 @@ static void run_events(struct bench *b)
 static void what_was_written_is_read_by_the_next_agent(void **state)
 {
 	struct bench *b = *state;
-	struct block_copy block = { .network = "default", .pool = "web" };
+	struct block_copy block = { .network = "default", .pool = "web", .nat = true };
 
 	prefix_parse("10.1.0.0/26", &block.block);
 	prefix_parse("10.1.0.0/16", &block.cidr);
@@ -154,6 +154,8 @@ static void what_was_written_is_read_by_the_next_agent(void **state)
 	assert_string_equal(b->last_block.network, "default");
 	assert_string_equal(b->last_block.pool, "web");
 	assert_int_equal(prefix_compare(&b->last_block.cidr, &block.cidr), 0);
+	assert_true(b->last_block.nat);
+	assert_false(b->last_block.unrouted);
 	assert_int_equal(b->damaged, 0);
 	assert_int_equal(local_copy_remove_block(b->copy, "default", &block.block), 0);
 	assert_false(local_copy_has_block(b->copy, "default", &block.block));

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 struct child {
 	sd_event_source *end, *output, *deadline;
@@ -206,6 +208,39 @@ static int spawn(struct child *c, const struct child_options *o, int out)
 	return -r;
 }
 
+/* The same by hand, for a function: see set_files() and set_attributes(). */
+_Noreturn static void become(const struct child_options *o, int out)
+{
+	int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	sigset_t none;
+
+	setpgid(0, 0);
+	for (int s = 1; s < NSIG; s++)
+		signal(s, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (in < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+	    dup2(out, STDERR_FILENO) < 0 || (o->folder && chdir(o->folder) < 0))
+		_exit(126);
+	close_range(STDERR_FILENO + 1, ~0U, 0);
+	/* Not exit(): what is registered for that is the parent's. */
+	_exit(o->run(o->run_arg));
+}
+
+static int fork_function(struct child *c, const struct child_options *o, int out)
+{
+	c->pid = fork();
+	if (c->pid < 0) {
+		c->pid = 0;
+		return -errno;
+	}
+	if (c->pid == 0)
+		become(o, out);
+	/* Both do it: whoever is first, the group is there when it is to be killed. */
+	setpgid(c->pid, c->pid);
+	return 0;
+}
+
 static int run(struct child *c, const struct child_options *o)
 {
 	int ends[2], r;
@@ -214,7 +249,9 @@ static int run(struct child *c, const struct child_options *o)
 		return -errno;
 	c->pipe = ends[0];
 	/* Our end alone: a program may be surprised by an output that does not block. */
-	r = fcntl(c->pipe, F_SETFL, O_NONBLOCK) < 0 ? -errno : spawn(c, o, ends[1]);
+	r = fcntl(c->pipe, F_SETFL, O_NONBLOCK) < 0 ? -errno
+	    : o->run                                ? fork_function(c, o, ends[1])
+						    : spawn(c, o, ends[1]);
 	close(ends[1]);
 	if (r < 0)
 		return r;

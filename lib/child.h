@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program run beside the loop: started, listened to, given a deadline, reaped.
+ * A program, or a function of ours, run beside the loop: started, listened to, given a deadline,
+ * reaped.
  *
  *   caller -> [child] -> check and reload commands -> verdict -> caller
  *
@@ -39,10 +40,16 @@ typedef void child_done_fn(const struct child_result *result, void *arg);
 
 struct child_options {
 	const char *const *argv; /* argv[0] by PATH; ends with NULL. Or: */
-	const char *shell;       /* a line for /bin/sh -c */
-	const char *folder;      /* where it runs; NULL: here */
-	uint32_t timeout_ms;     /* 0: CHILD_TIMEOUT_MS */
-	size_t max_output;       /* 0: CHILD_OUTPUT_MAX */
+	const char *shell;       /* a line for /bin/sh -c; or: */
+	/*
+	 * A function, in a copy of this process: whatever it loads, takes or breaks ends with it.
+	 * What it returns is the exit code; it says what it has to say on the standard output.
+	 */
+	int (*run)(void *run_arg);
+	void *run_arg;
+	const char *folder;  /* where it runs; NULL: here */
+	uint32_t timeout_ms; /* 0: CHILD_TIMEOUT_MS */
+	size_t max_output;   /* 0: CHILD_OUTPUT_MAX */
 	child_done_fn *on_done;
 	void *arg;
 };

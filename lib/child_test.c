@@ -209,6 +209,49 @@ static void it_runs_in_its_folder(void **state)
 	assert_string_equal(output, "/proc\n");
 }
 
+static int speak_of_nothing_of_ours(void *arg)
+{
+	char link[64] = "";
+	sigset_t blocked;
+
+	sigprocmask(SIG_SETMASK, NULL, &blocked);
+	if (readlink("/proc/self/fd/0", link, sizeof(link) - 1) < 0 ||
+	    fcntl(*(int *)arg, F_GETFD) >= 0 || sigismember(&blocked, SIGUSR1) ||
+	    getpgid(0) != getpid())
+		return 1;
+	dprintf(STDOUT_FILENO, "out of %s, ", link);
+	dprintf(STDERR_FILENO, "and %s", getcwd(link, sizeof(link)));
+	*(int *)arg = -1; /* its own copy */
+	return 7;
+}
+
+static int hang(void *arg)
+{
+	(void)arg;
+	dprintf(STDOUT_FILENO, "hanging");
+	return pause();
+}
+
+static void a_function_runs_in_a_process_of_its_own(void **state)
+{
+	int leak = open("/dev/null", O_RDONLY);
+	sigset_t usr1;
+
+	(void)state;
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &usr1, NULL);
+	run_to_the_end(&(struct child_options){
+		.run = speak_of_nothing_of_ours, .run_arg = &leak, .folder = "/proc" });
+	sigprocmask(SIG_UNBLOCK, &usr1, NULL);
+	expect_sentence(-EINVAL, "exit 7: out of /dev/null, and /proc");
+	assert_true(leak > 2);
+	close(leak);
+	ends = 0;
+	run_to_the_end(&(struct child_options){ .run = hang, .timeout_ms = 100 });
+	expect_sentence(-ETIMEDOUT, "still running after 0.1 s: hanging");
+}
+
 static void what_cannot_be_run_is_told_at_once(void **state)
 {
 	const char *absent[] = { "/nonexistent/bird", NULL };
@@ -251,6 +294,7 @@ int main(void)
 		CASE(of_much_output_the_end_is_kept),
 		CASE(it_starts_with_nothing_of_ours),
 		CASE(it_runs_in_its_folder),
+		CASE(a_function_runs_in_a_process_of_its_own),
 		CASE(what_cannot_be_run_is_told_at_once),
 		CASE(a_cancelled_one_is_dead_and_silent),
 	};

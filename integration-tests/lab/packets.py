@@ -29,6 +29,15 @@ def udp4(src, dst, port, data):
     return ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:] + udp
 
 
+def udp6(src, dst, port, data):
+    """The same of IPv6, where a datagram must have its checksum."""
+    ends = b"".join(socket.inet_pton(socket.AF_INET6, a) for a in (src, dst))
+    udp = struct.pack("!HHHH", 9, port, 8 + len(data), 0) + data
+    pseudo = ends + struct.pack("!II", len(udp), socket.IPPROTO_UDP)
+    udp = udp[:6] + struct.pack("!H", checksum(pseudo + udp) or 0xFFFF) + udp[8:]
+    return struct.pack("!IHBB", 6 << 28, len(udp), socket.IPPROTO_UDP, 64) + ends + udp
+
+
 def advertisement(src, prefix):
     """A router's IPv6 advertisement to all nodes: be the default, /64 for addresses."""
     to = socket.inet_pton(socket.AF_INET6, "ff02::1")
