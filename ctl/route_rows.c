@@ -74,8 +74,8 @@ struct seen {
 	const struct ctl_kv *kv;
 	struct static_route route;
 	struct static_route_head head;
-	const struct selector *selector;
-	bool valid, selects, deleting;
+	const struct selector *selector; /* NULL: all, also where it cannot be read */
+	bool valid, deleting;
 	struct err problem;
 };
 
@@ -94,7 +94,6 @@ static int look(struct seen *s, const struct ctl_kv *kv)
 	if (r == -ENOMEM)
 		return r;
 	r = static_route_head_decode(kv->key, kv->value, kv->value_len, &s->head, NULL);
-	s->selects = r == 0 && s->head.selector_known;
 	s->selector = s->head.node_selector.parsed;
 	s->deleting = r == 0 && s->head.deleting[0];
 	return r == -ENOMEM ? r : 0;
@@ -102,7 +101,7 @@ static int look(struct seen *s, const struct ctl_kv *kv)
 
 static bool is_selected(const struct seen *s, const struct route_node *node)
 {
-	return s->selects && !s->deleting &&
+	return !s->deleting &&
 	       selector_selects(s->selector,
 				&(struct labels){ node->spec.labels.v, node->spec.labels.n },
 				node->name);
@@ -297,8 +296,6 @@ static void summary(const struct seen *s, const struct tally *t, struct tree *ro
 
 	if (s->deleting)
 		n = (size_t)snprintf(text, sizeof(text), "deleting");
-	else if (!s->selects)
-		n = (size_t)snprintf(text, sizeof(text), "nobody can tell which nodes");
 	else if (t->selected == 0)
 		n = (size_t)snprintf(text, sizeof(text), "no node is selected");
 	else

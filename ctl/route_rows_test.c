@@ -130,9 +130,11 @@ static void a_record_that_is_wrong_concerns_the_nodes_that_it_selects(void **unu
 	expect("{\"subnet\":7,\"nodeSelector\":\"zone == 'b'\"}",
 	       SAID(ON("n3", NOW ",\"error\":\"7 is no prefix\"")),
 	       "invalid: applied 0/1, 1 error\nn3 error - 7 is no prefix\n");
-	expect("{\"subnet\":\"10.9.0.0/16\",\"nodeSelector\":7}", SAID(ON("n3", THERE OLD)),
-	       "invalid: nobody can tell which nodes, 1 withdrawing\n"
-	       "n3 withdrawing 192.0.2.1 -\n");
+	/* Nobody can tell whom it means, so all of them say that. */
+	expect("{\"subnet\":\"10.9.0.0/16\",\"nodeSelector\":7}",
+	       SAID(ON("n3", NOW ",\"error\":\"7 is no selector\"")),
+	       "invalid: applied 0/4, 1 error, 2 pending, 1 silent\nn1 pending - -\n"
+	       "n2 pending - -\nn3 error - 7 is no selector\nn4 silent - -\n");
 }
 
 static void what_is_deleted_waits_for_those_that_report(void **unused)
