@@ -149,26 +149,15 @@ static bool is_meant(const struct mirror *m, const struct pool *pool, const char
 {
 	AUTO(node_spec_done) struct node_spec spec = { 0 };
 	const struct mirrored *e;
-	AUTO(free) struct label *labels = NULL;
 	char key[KEY_TEXT];
-	bool meant;
 
 	if (key_removed(key, node) < 0 || mirror_find(m, key))
 		return false;
 	if (key_spec(key, node) == 0 && (e = mirror_find(m, key)) &&
 	    node_spec_decode(key, e->kv.value, e->kv.value_len, &spec, NULL) == 0 && spec.drain)
 		return false;
-	if (!pool->node_selector.parsed)
-		return true;
-	labels = calloc(spec.labels.n + 1, sizeof(*labels));
-	if (!labels)
-		return false;
-	if (spec.labels.n)
-		memcpy(labels, spec.labels.v, spec.labels.n * sizeof(*labels));
-	labels[spec.labels.n] = (struct label){ "kubernetes.io/hostname", node };
-	meant = selector_matches(pool->node_selector.parsed,
-				 &(struct labels){ labels, spec.labels.n + 1 });
-	return meant;
+	return selector_selects(pool->node_selector.parsed,
+				&(struct labels){ spec.labels.v, spec.labels.n }, node);
 }
 
 static uint32_t count_lacking(const struct mirror *m, const struct pool *pool,
@@ -188,16 +177,6 @@ static uint32_t count_lacking(const struct mirror *m, const struct pool *pool,
 }
 
 /* --- the record ----------------------------------------------------------------------------- */
-
-/* As far as a record's text may go. */
-static void as_word(const char *text, char *ret, size_t size)
-{
-	size_t n = 0;
-
-	for (; *text && n + 1 < size; text++)
-		ret[n++] = *text >= ' ' && *text <= '~' ? *text : '?';
-	ret[n] = '\0';
-}
 
 /* The old events and a new one; what is too old falls out. v has room for all. */
 static size_t add_event(struct pool_event *v, size_t n, const char *utc, const char *what)
@@ -360,8 +339,7 @@ static void decide_one(struct pools *p, const struct mirror *m, const struct mir
 		return;
 	}
 	if (r < 0) {
-		as_word(err.text, word, sizeof(word));
-		found.invalid = word;
+		found.invalid = text_printable(err.text, word, sizeof(word));
 		p->invalid++;
 		write_status(m, &found, utc, ret);
 		return;

@@ -105,11 +105,14 @@ char *out_cell(struct json_object *value)
 
 const char *out_colour_of(const char *word)
 {
-	static const char *const good[] = { "ok", "alive", "up", "Established", "owned", "yes" },
+	static const char *const good[] = { "ok",    "alive", "up",     "Established",
+					    "owned", "yes",   "applied" },
 				 *const bad[] = { "silent",  "down",   "lost",
 						  "invalid", "failed", "error" },
-				 *const doubtful[] = { "drained", "removed", "disabled", "differs",
-						       "full",    "deleted", "warning" };
+				 *const doubtful[] = { "drained",    "removed", "disabled",
+						       "differs",    "full",    "deleted",
+						       "warning",    "pending", "deleting",
+						       "withdrawing" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
 		if (strcmp(good[i], word) == 0)
