@@ -21,8 +21,10 @@ const struct command commands[] = {
 			"an agent it\nshows what can be seen all the same, and what to do.\n\n"
 			"Exit codes: 0 all is well, 1 there are problems, 3 the agent cannot be "
 			"reached.\nWhat is merely told (level info, such as a drained node) is no "
-			"problem.",
+			"problem.\n\nWith --watch a terminal always shows how it is now; elsewhere "
+			"each change is printed,\nas JSON on one line.",
 		.examples = EXAMPLES("roostctl status", "roostctl status -o json"),
+		.flags = FLAGS("watch"),
 		.run = status_run,
 	},
 	{

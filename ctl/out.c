@@ -147,11 +147,16 @@ int out_json(const struct out *out, struct json_object *value)
 	return print_json(out, value, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED);
 }
 
+int out_json_line(const struct out *out, struct json_object *value)
+{
+	return print_json(out, value, JSON_C_TO_STRING_PLAIN);
+}
+
 int out_list_again(const struct out *out, struct json_object *array,
 		   const struct out_column *columns, const char *none)
 {
 	if (out->format == OUT_JSON)
-		return print_json(out, array, JSON_C_TO_STRING_PLAIN);
+		return out_json_line(out, array);
 	return out_list(out, array, columns, none);
 }
 

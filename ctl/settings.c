@@ -37,7 +37,7 @@ static const struct option_def defs[] = {
 	{ OPTION(ctl_settings, file, "file", TEXT), .letter = 'f', .argument = "FILE",
 	  .only_flag = true, .help = "the records to apply; - is standard input" },
 	{ OPTION(ctl_settings, watch, "watch", FLAG), .letter = 'w', .only_flag = true,
-	  .help = "print the list again whenever it changes, until interrupted" },
+	  .help = "print it again whenever it changes, until interrupted" },
 	{ OPTION(ctl_settings, yes, "yes", FLAG), .letter = 'y', .only_flag = true,
 	  .help = "do not ask" },
 	{ OPTION(ctl_settings, now, "now", FLAG), .only_flag = true,
