@@ -99,6 +99,7 @@ PURE_TESTS += $(addprefix agent/, \
 	kernel_view_test \
 	delta_kernel_test \
 	desired_firewall_test \
+	delta_tunnel_test \
 	)
 
 TESTS += $(addprefix agent/, \
