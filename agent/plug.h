@@ -42,7 +42,7 @@ void plug_open(struct plug *p);
 /* For the addresses' part. */
 bool plug_unplug(struct plug *p, const struct attachment *a);
 void plug_routes_changed(struct plug *p);
-/* A pod asks for its addresses, and will be attached soon. */
+/* A pod has got its addresses, and will be attached soon. */
 void plug_adding(struct plug *p);
 /* And not when all is quiet. */
 void plug_now(struct plug *p);
