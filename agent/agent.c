@@ -438,6 +438,13 @@ static void kernel_first(void *arg)
 	plug_now(a->plug);
 }
 
+static void given(void *arg)
+{
+	struct agent *a = arg;
+
+	plug_adding(a->plug);
+}
+
 static bool unplug(const struct attachment *attachment, void *arg)
 {
 	struct agent *a = arg;
@@ -695,6 +702,7 @@ static int open_addresses(struct agent *a, struct err *err)
 		.changed = changed,
 		.record = take_record,
 		.routes_changed = routes_changed,
+		.given = given,
 		.unplug = unplug,
 		.known = addresses_known,
 		.mtu = pod_mtu,

@@ -3,7 +3,6 @@
 
 static void assign(struct serve_request *request, void *arg)
 {
-	plug_adding(api_plug(arg));
 	ipam_assign(api_ipam(arg), request);
 }
 

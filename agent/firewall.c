@@ -193,6 +193,7 @@ static void on_done(const struct child_result *result, void *arg)
 	} else if (v.did == FIREWALL_BUSY) {
 		/* It stands, but who looked at it cannot tell whether as it was set. */
 		f->confirmed = false;
+		f->stats.held = v.parts;
 		wait_for(f, BUSY_MS);
 	} else if (v.did == FIREWALL_GONE) {
 		log_info("firewall", TABLE " is not needed any more and removed");

@@ -48,6 +48,8 @@ struct ipam_options {
 	void (*record)(const char *key, const char *value, size_t len, void *arg);
 	/* Pods or blocks have changed: the kernel should follow. */
 	void (*routes_changed)(bool blocks, void *arg);
+	/* A pod was given its addresses: most likely it will be attached in a moment. */
+	void (*given)(void *arg);
 	/*
 	 * Takes the pod out of routing and has its link destroyed. true: the link is still there,
 	 * and ipam_link_gone() comes when it is not; false: it is gone, the address is free.

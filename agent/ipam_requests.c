@@ -231,6 +231,7 @@ static void assigned(struct waiting *w, const struct assign_result *result)
 	} else {
 		if (result->note.text[0])
 			log_debug("ipam", "%s", result->note.text);
+		m->o.given(m->o.arg);
 		reply_assigned(m, w->request, result->attachment, result->existing);
 	}
 	waiting_free(w);

@@ -45,7 +45,7 @@ void plug_open(struct plug *p);
 bool plug_unplug(struct plug *p, const struct attachment *a);
 /* soon: a block came or went, and neighbours wait for the way to it. */
 void plug_routes_changed(struct plug *p, bool soon);
-/* A pod asks for its addresses, and will be attached soon. */
+/* A pod has got its addresses, and will be attached soon. */
 void plug_adding(struct plug *p);
 /* And not when all is quiet. */
 void plug_now(struct plug *p);

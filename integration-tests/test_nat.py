@@ -239,6 +239,7 @@ def test_without_the_library_it_is_told_and_all_else_goes_on(nats):
     assert n1.status()["firewall"]["natOutgoing"] == "missing"
     a = s.pod(n1, "a")
     assert n1.node.ping(a.addresses[4])
+    assert n1.metrics()["roost_firewall_failures_total"] == 1, "it is not tried without a pause"
     s.pool(4)
     n1.wait_well("firewall")
     s.end()
