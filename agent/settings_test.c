@@ -13,6 +13,15 @@
 /* A file of our own: the machine's may say anything. */
 static char nothing[] = "/tmp/roost-settings-XXXXXX";
 
+static int load_env(struct settings *s, struct err *err, const char *const *env)
+{
+	const char *argv[] = { "roostd", "--config", nothing };
+	enum options_verb verb;
+
+	return settings_load(3, (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)env, s,
+			     &verb, err);
+}
+
 static int load(struct settings *s, struct err *err, const char *a, const char *b)
 {
 	const char *argv[] = { "roostd", "--config", nothing, a, b };
@@ -67,6 +76,58 @@ static void a_certificate_without_its_key_is_refused(void **unused)
 	assert_null(s.etcd.endpoints);
 }
 
+#define SERVER "ROOST_LEASE_SERVER=https://10.0.0.1:10253"
+
+static void a_node_has_etcd_or_a_lease_server(void **unused)
+{
+	static const char *const both[][4] = {
+		{ SERVER, "ROOST_ETCD=http://10.0.0.1:2379", NULL },
+		{ SERVER, "ROOST_ETCD_CACERT=/ca", NULL },
+		{ SERVER, "ROOST_ETCD_USER=u", "ROOST_ETCD_PASSWORD_FILE=/p", NULL },
+	};
+	struct err err = { "" };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(both) / sizeof(*both); i++) {
+		struct settings s = { 0 };
+
+		assert_int_equal(load_env(&s, &err, both[i]), -EINVAL);
+		assert_non_null(strstr(err.text, "exclude each other"));
+	}
+}
+
+static void a_lease_server_leaves_bird_alone(void **unused)
+{
+	static const char *const alone[] = { SERVER, NULL };
+	static const char *const named[] = { SERVER, "ROOST_BIRD_CONFIG=/etc/bird/other.conf",
+					     NULL };
+	AUTO(settings_done) struct settings s = { 0 }, with_bird = { 0 }, etcd = { 0 };
+	struct err err = { "" };
+
+	(void)unused;
+	assert_int_equal(load_env(&s, &err, alone), 0);
+	assert_false(settings_bird(&s));
+	assert_string_equal(settings_servers(&s), "https://10.0.0.1:10253");
+	assert_string_equal(s.lease.network, "_");
+	assert_int_equal(load_env(&with_bird, &err, named), 0);
+	assert_true(settings_bird(&with_bird));
+	assert_int_equal(load(&etcd, &err, NULL, NULL), 0);
+	assert_true(settings_bird(&etcd));
+	assert_string_equal(settings_servers(&etcd), "http://127.0.0.1:2379");
+}
+
+static void a_lease_certificate_has_a_key(void **unused)
+{
+	static const char *const half[] = { SERVER, "ROOST_LEASE_KEY=/key", NULL };
+	struct settings s = { 0 };
+	struct err err = { "" };
+
+	(void)unused;
+	assert_int_equal(load_env(&s, &err, half), -EINVAL);
+	assert_string_equal(err.text,
+			    "--lease-cert and --lease-key go together: --lease-cert is missing");
+}
+
 static void upper_case_in_the_node_flag_is_refused(void **unused)
 {
 	(void)unused;
@@ -112,6 +173,9 @@ int main(void)
 		cmocka_unit_test(the_documented_defaults_hold),
 		cmocka_unit_test(a_node_address_is_one_of_each_family_at_most),
 		cmocka_unit_test(a_certificate_without_its_key_is_refused),
+		cmocka_unit_test(a_node_has_etcd_or_a_lease_server),
+		cmocka_unit_test(a_lease_server_leaves_bird_alone),
+		cmocka_unit_test(a_lease_certificate_has_a_key),
 		cmocka_unit_test(upper_case_in_the_node_flag_is_refused),
 		cmocka_unit_test(a_reload_takes_what_is_live_and_tells_the_rest),
 	};

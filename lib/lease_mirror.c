@@ -9,6 +9,9 @@
 
 /* Taken, but nobody can tell by whom. */
 #define UNKNOWN_HOLDER "lease-unknown"
+/* Seconds; the least that config takes, and what it is without a word. */
+#define RECLAIM_MIN 900
+#define RECLAIM_MAX 3600
 
 /* --- the table ------------------------------------------------------------------------------ */
 
@@ -363,8 +366,9 @@ static void write_config(struct lease_mirror *m, const struct lease_network *n)
 
 	/* Routes to other holders are the overlay's; BIRD has nothing to tell anybody here. */
 	snprintf(value, sizeof(value),
-		 "{\"protocol\":\"none\",\"mesh\":false,\"vxlan\":{\"vni\":%u,\"port\":%u}}",
-		 n->vni, n->port);
+		 "{\"protocol\":\"none\",\"mesh\":false,\"vxlan\":{\"vni\":%u,\"port\":%u},"
+		 "\"reclaimAfter\":%u}",
+		 n->vni, n->port, m->reclaim_after);
 	set_key(m, "config", value);
 }
 
@@ -394,10 +398,27 @@ static void write_extent(struct lease_mirror *m, const struct lease_network *n)
 bool lease_mirror_network(struct lease_mirror *m, const struct lease_network *network)
 {
 	m->cut = *network;
-	m->has_cut = true;
+	m->reclaim_after = m->reclaim_after ?: RECLAIM_MAX;
 	write_config(m, network);
 	write_pool(m, network);
 	write_extent(m, network);
+	return revised(m);
+}
+
+/*
+ * A lease is renewed at its half, so half of it is left when a server that was heard falls silent;
+ * an agent that is cut off stops ten minutes before reclaimAfter.
+ */
+bool lease_mirror_lasts(struct lease_mirror *m, int64_t seconds)
+{
+	int64_t half = seconds / 2;
+
+	if (!m->reclaim_after)
+		return false;
+	m->reclaim_after = half < RECLAIM_MIN   ? RECLAIM_MIN
+			   : half > RECLAIM_MAX ? RECLAIM_MAX
+						: (uint32_t)half;
+	write_config(m, &m->cut);
 	return revised(m);
 }
 

@@ -25,7 +25,7 @@ struct lease_mirror {
 	const char *prefix, *network, *node; /* borrowed; the network is "default", not "_" */
 	struct address self;                 /* our public address; family 0: not known yet */
 	struct lease_network cut;
-	bool has_cut;
+	uint32_t reclaim_after; /* s; 0: the network is not known yet */
 	/* The same leases twice: by subnet; by holder, then subnet. */
 	struct lease **by_subnet, **by_holder;
 	size_t n, room;
@@ -38,6 +38,8 @@ void lease_mirror_done(struct lease_mirror *m);
 
 /* Each tells whether any key has changed. */
 bool lease_mirror_network(struct lease_mirror *m, const struct lease_network *network);
+/* How long a lease lasts that was just given: what config's reclaimAfter follows from. */
+bool lease_mirror_lasts(struct lease_mirror *m, int64_t seconds);
 bool lease_mirror_changes(struct lease_mirror *m, const struct lease_changes *changes);
 bool lease_mirror_put(struct lease_mirror *m, const struct lease *lease);
 bool lease_mirror_self(struct lease_mirror *m, const struct address *self);

@@ -211,6 +211,7 @@ static void the_network_is_config_pool_and_extent(void **unused)
 	assert_int_equal(config.protocol, PROTOCOL_NONE);
 	assert_int_equal(config.vxlan.vni, 1);
 	assert_int_equal(config.vxlan.port, 8472);
+	assert_int_equal(config.reclaim_after, 3600);
 	kv = memory_find(&etcd, "/r/pool/lease");
 	assert_int_equal(pool_decode("pool/lease", kv->kv.value, kv->kv.value_len, &pool, NULL), 0);
 	assert_int_equal(pool.encapsulation, ENCAPSULATION_VXLAN);
@@ -218,6 +219,32 @@ static void the_network_is_config_pool_and_extent(void **unused)
 	assert_int_equal(pool.max_blocks_per_node, 1);
 	assert_string_equal(memory_find(&etcd, "/r/extent/default/lease")->kv.value,
 			    "{\"cidr\":\"10.5.0.0/16\",\"blockSize\":24}");
+}
+
+/* Whoever holds a short lease must not go on for long without the server. */
+static void a_short_lease_shortens_the_time_without_a_server(void **unused)
+{
+	static const struct {
+		int64_t lasts;
+		uint32_t reclaim_after;
+	} cases[] = { { 86400, 3600 }, { 4000, 2000 }, { 60, 900 }, { 7200, 3600 } };
+	struct lease_network n = { .subnet_len = 24, .vni = 1, .port = 8472 };
+
+	(void)unused;
+	assert_false(lease_mirror_lasts(&mirror, 86400));
+	assert_int_equal(prefix_parse("10.5.0.0/16", &n.cidr), 0);
+	lease_mirror_network(&mirror, &n);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		AUTO(cluster_config_done) struct cluster_config config = { 0 };
+		const struct store_kv *kv;
+
+		assert_int_equal(lease_mirror_lasts(&mirror, cases[i].lasts), i > 0);
+		kv = &memory_find(&etcd, "/r/config")->kv;
+		assert_int_equal(
+			cluster_config_decode("config", kv->value, kv->value_len, &config, NULL),
+			0);
+		assert_int_equal(config.reclaim_after, cases[i].reclaim_after);
+	}
 }
 
 /* Many, in an order that is not theirs: every one is found again. */
@@ -253,6 +280,8 @@ int main(void)
 						end),
 		cmocka_unit_test_setup_teardown(a_holder_that_cannot_be_read, begin, end),
 		cmocka_unit_test_setup_teardown(the_network_is_config_pool_and_extent, begin, end),
+		cmocka_unit_test_setup_teardown(a_short_lease_shortens_the_time_without_a_server,
+						begin, end),
 		cmocka_unit_test_setup_teardown(a_large_table, begin, end),
 	};
 

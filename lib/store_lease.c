@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "lib/clock.h"
+#include "lib/endpoint.h"
 #include "lib/keys.h"
 #include "lib/lease_client.h"
 #include "lib/lease_mirror.h"
@@ -13,10 +14,10 @@
 #include "lib/store_memory.h"
 #include "lib/vtep.h"
 
-#define MINUTE_MS    60000
-#define RENEW_BEFORE 3600 /* seconds */
+#define MINUTE_MS 60000
 /* Steps in one go, so that a long list does not hold up a pod. */
 #define STEPS_AT_ONCE 64
+#define SPREAD        256
 
 /* What the server is being asked for one transaction. */
 enum asking { ASK_NOTHING, ASK_ACQUIRE, ASK_BLOCK, ASK_RELEASE };
@@ -45,6 +46,7 @@ struct lease_store {
 	struct prefix not_ours; /* a block that the server did not give when it was asked for */
 	uint64_t not_ours_until;
 	struct lease_ask *renewing;
+	struct lease planned; /* whose renewal the timer is for */
 	bool (*in_use)(const char *network, const struct prefix *block, void *arg);
 	void *arg;
 };
@@ -100,6 +102,7 @@ static void on_waiting(struct memory *m)
 /* --- renewal -------------------------------------------------------------------------------- */
 
 static void plan_renewal(struct lease_store *s);
+static void granted(struct lease_store *s, const struct lease *lease);
 
 static void wake_in(struct lease_store *s, uint64_t ms)
 {
@@ -135,7 +138,7 @@ static void on_renewed(const struct lease_answer *answer, void *arg)
 	if (answer->status == 200 && lease_read(answer->body, answer->len, &lease, &err) == 0) {
 		lease.holder = s->attrs.holder;
 		lease.mac = s->attrs.mac;
-		mirrored(s, lease_mirror_put(&s->mirror, &lease));
+		granted(s, &lease);
 		return;
 	}
 	/* Whose it is now, the list tells; if it is ours after all: again. */
@@ -177,7 +180,10 @@ static int on_renew(sd_event_source *source, uint64_t usec, void *arg)
 	return 0;
 }
 
-/* An hour ahead; of a lease so short that it is nearly always in its last hour: at the half. */
+/*
+ * At the half of what is left, so that the server's clock and ours may differ by hours; a bit
+ * earlier by our name, so that nodes which came together do not renew together.
+ */
 static void plan_renewal(struct lease_store *s)
 {
 	const struct lease *lease = ends_first(s);
@@ -185,10 +191,26 @@ static void plan_renewal(struct lease_store *s)
 
 	if (!lease || s->renewing || !s->acquired)
 		return;
+	if (prefix_compare(&s->planned.subnet, &lease->subnet) == 0 &&
+	    s->planned.expires == lease->expires)
+		return;
+	s->planned = *lease;
 	left = lease->expires - now_utc();
-	wait = left > 2 * RENEW_BEFORE ? left - RENEW_BEFORE : left / 2;
-	/* Never faster than each minute: the server's clock may be another. */
+	wait = left / 2 - left / 8 * (int64_t)endpoints_start(s->node, SPREAD) / SPREAD;
+	/* Never faster than each minute, whatever the clocks say. */
 	wake_in(s, wait < 60 ? s->minute_ms : (uint64_t)wait * s->minute_ms / 60);
+}
+
+/* Just given or renewed. */
+static void granted(struct lease_store *s, const struct lease *lease)
+{
+	bool changed = lease_mirror_self(&s->mirror, &lease->holder);
+
+	changed |= lease_mirror_put(&s->mirror, lease);
+	if (lease->expires)
+		changed |= lease_mirror_lasts(&s->mirror, lease->expires - now_utc());
+	s->planned = (struct lease){ 0 };
+	mirrored(s, changed);
 }
 
 /* --- what the client brings ----------------------------------------------------------------- */
@@ -247,8 +269,7 @@ static void answered(struct lease_store *s, const struct lease_answer *answer)
 		lease.mac = s->wanted.mac;
 		s->attrs = s->wanted;
 		s->acquired = true;
-		mirrored(s, lease_mirror_self(&s->mirror, &lease.holder));
-		mirrored(s, lease_mirror_put(&s->mirror, &lease));
+		granted(s, &lease);
 	}
 	/* Asked for by name and refused, or another was given: not again at once. */
 	s->not_ours = s->block;

@@ -14,8 +14,8 @@
  *                             vanished, but is in use here, is asked for by name
  *   the delete of block/...   gives the lease back
  * All other writes stay here and end with the process: status, addresses. A lease is renewed
- * an hour before it ends (or at half its time, if it is short), and each minute until that
- * worked. One that the server gives to somebody else shows as that.
+ * at half its time, and each minute until that worked. One that the server gives to somebody
+ * else shows as that.
  *
  * While no server answers, nothing is reached, as with etcd away; the first time everything
  * is known is the first listing of all watches. Leases of this store's own (status) run on a
