@@ -5,7 +5,7 @@
  *   etcd: pools, extents, labels, own index -> [ipam_inputs, ipam_index] ─┐
  *   local API: assign, release, check, gc, list -> [ipam_requests] ───────┼─> allocator
  *   run directory, kernel routes, spool -> [ipam_start, ipam_spool] ──────┘      |
- *   etcd: claims, releases, address keys <- [ipam_blocks, ipam/behind] <─────────┘
+ *   etcd: claims, releases, address keys <- [ipam_claims, ipam_returns, behind] <┘
  *
  * Serves when it knows everything: registered and all inputs listed; or, while
  * etcd is away, when the files of this boot tell the same. Cut off for

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks: claimed when needed or ahead of need, given back when empty, claimed
- * again when their key vanished, lost when another node has them. The allocator
- * decides which; here it is done, and the files follow: written after the claim
- * and before the first use, removed before the release is sent.
+ * Blocks that are ours: the table of them, what etcd's keys say of each, and what follows. One
+ * whose key vanished is claimed again, one that another node has is lost. The files follow: written
+ * after the claim and before the first use.
  */
 #include "agent/ipam_parts.h"
 
@@ -12,11 +11,7 @@
 
 #include "lib/clock.h"
 
-#define SECOND 1000000000LL
-/* A pool found full is not asked again at once. */
-#define FULL_FOR         (10 * SECOND)
 #define RECLAIM_AGAIN_MS 1000
-#define STALE_AGAIN_MS   50
 
 /* --- the table ------------------------------------------------------------------------------ */
 
@@ -90,7 +85,7 @@ void ipam_blocks_done(struct ipam *m)
 	}
 }
 
-static void health_of(const struct owned *o, char *part)
+void ipam_block_health(const struct owned *o, char *part)
 {
 	char block[PREFIX_TEXT];
 
@@ -103,14 +98,14 @@ static const char *show(const struct owned *o, char *text)
 	return prefix_print(&o->copy.block, text);
 }
 
-static void set_state(struct ipam *m, struct owned *o, enum block_state state)
+void ipam_block_set(struct ipam *m, struct owned *o, enum block_state state)
 {
 	struct err err = { "" };
 	int r = allocator_block_set(m->allocator, o->copy.network, o->copy.pool, &o->copy.block,
 				    state, ipam_now(), &err);
 	char part[HEALTH_PART];
 
-	health_of(o, part);
+	ipam_block_health(o, part);
 	if (r < 0)
 		health_set(m->o.health, part, LOG_LEVEL_ERROR, "not used: %s",
 			   err.text[0] ? err.text : strerror(-r));
@@ -213,7 +208,7 @@ void ipam_block_confirmed(struct ipam *m, struct owned *o, int64_t revision)
 	o->claimed = 0;
 	o->copy.lost = false;
 	r = local_copy_put_block(m->copy, &o->copy);
-	health_of(o, part);
+	ipam_block_health(o, part);
 	if (r < 0) {
 		/* Without its file a restart would not know it: it must not serve. */
 		health_set(m->o.health, part, LOG_LEVEL_ERROR, "block %s: its file: %s",
@@ -221,7 +216,7 @@ void ipam_block_confirmed(struct ipam *m, struct owned *o, int64_t revision)
 		return;
 	}
 	health_clear(m->o.health, part);
-	set_state(m, o, BLOCK_OWNED);
+	ipam_block_set(m, o, BLOCK_OWNED);
 	if (!o->indexed && m->watches[INPUT_HOST].in_sync)
 		write_index(m, o);
 	ipam_retry_waiting(m, o->copy.pool, NULL);
@@ -255,7 +250,7 @@ void ipam_block_lost(struct ipam *m, struct owned *o, const char *owner, int64_t
 		drop_index(
 			m, o,
 			(struct store_compare){ .target = STORE_MOD_REVISION, .number = revision });
-	health_of(o, part);
+	ipam_block_health(o, part);
 	if (!block || allocator_block_remove(m->allocator, o->copy.network, &o->copy.block) == 0) {
 		log_warning("ipam", "block %s belongs to node %s and is forgotten", show(o, text),
 			    owner);
@@ -265,7 +260,7 @@ void ipam_block_lost(struct ipam *m, struct owned *o, const char *owner, int64_t
 		return;
 	}
 	o->revision = 0;
-	set_state(m, o, BLOCK_LOST);
+	ipam_block_set(m, o, BLOCK_LOST);
 	health_set(m->o.health, part, LOG_LEVEL_ERROR,
 		   "block %s of pool %s belongs to node %s now, but pods here still use it: delete "
 		   "them, or give the block back to this node",
@@ -273,7 +268,7 @@ void ipam_block_lost(struct ipam *m, struct owned *o, const char *owner, int64_t
 }
 
 /* Not as fast as etcd answers: what was in the way may well stay there. */
-static void later(struct ipam *m, uint64_t ms)
+void ipam_later(struct ipam *m, uint64_t ms)
 {
 	if (!m->again.set)
 		timer_set(m->o.timers, &m->again, ms, ms);
@@ -310,7 +305,7 @@ static void on_reclaimed(const struct claim_result *result, void *arg)
 	default:
 		log_debug("ipam", "block %s: %s", show(o, text), result->text);
 		o->again = true;
-		later(m, RECLAIM_AGAIN_MS);
+		ipam_later(m, RECLAIM_AGAIN_MS);
 		return;
 	}
 	pass_mark(m->pass);
@@ -340,7 +335,7 @@ static int find_cut(struct ipam *m, struct owned *o, struct block_need *need, st
 		if (e->block_size == o->copy.block.length &&
 		    prefix_contains_prefix(&e->cidr, &o->copy.block))
 			continue;
-		health_of(o, part);
+		ipam_block_health(o, part);
 		health_set(
 			m->o.health, part, LOG_LEVEL_ERROR,
 			"block %s has vanished from etcd, and pool %s cuts %s into /%u there now: "
@@ -389,7 +384,7 @@ void ipam_block_vanished(struct ipam *m, struct owned *o)
 		m->o.changed(m->o.arg);
 		return;
 	}
-	set_state(m, o, BLOCK_CLAIMING);
+	ipam_block_set(m, o, BLOCK_CLAIMING);
 	r = reclaim(m, o);
 	o->verify = r < 0 && r != -EEXIST; /* that one until the next look of the minute */
 }
@@ -397,7 +392,7 @@ void ipam_block_vanished(struct ipam *m, struct owned *o)
 void ipam_block_doubtful(struct ipam *m, struct owned *o)
 {
 	o->revision = 0;
-	set_state(m, o, BLOCK_CLAIMING);
+	ipam_block_set(m, o, BLOCK_CLAIMING);
 }
 
 /* --- extents -------------------------------------------------------------------------------- */
@@ -459,279 +454,4 @@ void ipam_restore_extents(struct ipam *m)
 		else if (o->revision && !o->call && !o->extent_asked && o->copy.pool[0])
 			write_extent(m, o);
 	}
-}
-
-/* --- claims --------------------------------------------------------------------------------- */
-
-bool ipam_can_claim(const struct ipam *m, struct err *why)
-{
-	if (!ipam_fence_revision(m))
-		err_set(why, 0, "this node is not registered with %s", ipam_server(m));
-	else if (!m->connected)
-		err_set(why, 0, "%s cannot be reached", ipam_server(m));
-	else if (!m->watches[INPUT_EXTENTS].in_sync || !m->watches[INPUT_POOLS].in_sync)
-		err_set(why, 0, "the pools are still being read");
-	else
-		return true;
-	return false;
-}
-
-bool ipam_claiming(const struct ipam *m, const char *pool, const struct prefix *specific)
-{
-	const struct claiming *c;
-
-	LIST_FOREACH(c, &m->claimings, entry)
-		if (strcmp(c->pool, pool) == 0 &&
-		    (!specific ? !c->specific
-			       : c->specific && prefix_compare(&c->block, specific) == 0))
-			return true;
-	return false;
-}
-
-bool ipam_is_claimed(const struct ipam *m, const struct owned *o)
-{
-	const struct claiming *c;
-
-	LIST_FOREACH(c, &m->claimings, entry)
-		if (strcmp(c->network, o->copy.network) == 0 &&
-		    prefix_compare(claims_block(c->call), &o->copy.block) == 0)
-			return true;
-	return false;
-}
-
-/* The extent that a claim has made is known at once, not when the watch brings it. */
-static void remember_extent(struct ipam *m, const struct claiming *c, const struct claim_result *r)
-{
-	struct extent extent = { .cidr = c->cidr, .block_size = r->block.length };
-	AUTO(free) char *text = NULL;
-	char key[KEY_TEXT];
-	int64_t created;
-
-	ipam_extent(m, c->network, c->pool, &created);
-	if (created || !r->extent_revision)
-		return;
-	clock_utc_text(extent.made);
-	if (key_extent(key, c->network, c->pool) == 0 && extent_encode(&extent, &text) == 0)
-		ipam_raw_set(m, key, text, strlen(text), r->extent_revision);
-}
-
-/*
- * A claim is told what was so when etcd was asked. If the block was ours already, another claim has
- * got it, and it may have been given back since, or be on its way back: only a new look tells.
- */
-static void claimed(struct ipam *m, const struct claiming *c, const struct claim_result *r)
-{
-	struct owned *o = ipam_owned_find(m, c->network, &r->block);
-	struct block_copy copy = { .block = r->block,
-				   .cidr = c->cidr,
-				   .unrouted = ipam_unrouted_at_first(c->network) };
-	char text[PREFIX_TEXT];
-
-	snprintf(copy.network, sizeof(copy.network), "%s", c->network);
-	snprintf(copy.pool, sizeof(copy.pool), "%s", c->pool);
-	remember_extent(m, c, r);
-	if (!o && ipam_owned_add(m, &copy, &o) < 0) {
-		log_error("ipam", "out of memory: block %s serves later",
-			  prefix_print(&r->block, text));
-		return;
-	}
-	if (r->found) {
-		o->verify = o->verify || !o->revision;
-		ipam_retry_waiting(m, c->pool, NULL);
-		return;
-	}
-	o->indexed = true;
-	log_info("ipam", "block %s of pool %s is ours after %u transaction%s",
-		 prefix_print(&r->block, text), c->pool, r->tries, r->tries == 1 ? "" : "s");
-	if (o->call)
-		o->claimed = r->revision;
-	else
-		ipam_block_confirmed(m, o, r->revision);
-}
-
-static bool knows_more(const struct ipam *m, const struct claiming *c)
-{
-	return m->watches[INPUT_EXTENTS].seen != c->extents_seen ||
-	       ipam_fence_revision(m) != c->fence;
-}
-
-static void on_claimed(const struct claim_result *r, void *arg)
-{
-	struct claiming *c = arg;
-	struct ipam *m = c->ipam;
-	char failed[sizeof(r->text)] = "";
-
-	LIST_REMOVE(c, entry);
-	switch (r->outcome) {
-	case CLAIM_DONE:
-		claimed(m, c, r);
-		allocator_pool_full(m->allocator, c->pool, 0);
-		break;
-	case CLAIM_FULL:
-		if (c->whole)
-			allocator_pool_full(m->allocator, c->pool, ipam_now() + FULL_FOR);
-		snprintf(failed, sizeof(failed), "%s", r->text);
-		break;
-	case CLAIM_TAKEN:
-	case CLAIM_FAILED:
-		snprintf(failed, sizeof(failed), "%s", r->text);
-		break;
-	case CLAIM_STALE:
-		log_debug("ipam", "claim in pool %s: %s; looking again", c->pool, r->text);
-		/* Until we have heard what has changed, it would meet the same again. */
-		if (!knows_more(m, c)) {
-			free(c);
-			later(m, STALE_AGAIN_MS);
-			return;
-		}
-		break;
-	}
-	if (r->outcome != CLAIM_DONE)
-		ipam_retry_waiting(m, c->pool, failed[0] ? failed : NULL);
-	free(c);
-	pass_mark(m->pass);
-}
-
-int ipam_claim(struct ipam *m, const struct block_need *need)
-{
-	struct claim claim = { .need = need, .extents_seen = m->watches[INPUT_EXTENTS].seen };
-	struct claiming *c;
-	int r;
-
-	if (ipam_claiming(m, need->pool, need->specific ? &need->block : NULL))
-		return 0;
-	if (!ipam_can_claim(m, NULL))
-		return -EAGAIN;
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return -ENOMEM;
-	c->ipam = m;
-	snprintf(c->pool, sizeof(c->pool), "%s", need->pool);
-	snprintf(c->network, sizeof(c->network), "%s", need->network);
-	c->cidr = need->cidr;
-	c->block = need->block;
-	c->specific = need->specific;
-	c->whole = need->whole;
-	c->extents_seen = claim.extents_seen;
-	c->fence = ipam_fence_revision(m);
-	ipam_extent(m, need->network, need->pool, &claim.extent_revision);
-	r = claims_claim(m->claims, &claim, on_claimed, c, &c->call);
-	if (r < 0) {
-		free(c);
-		return r;
-	}
-	LIST_INSERT_HEAD(&m->claimings, c, entry);
-	return 0;
-}
-
-void ipam_claim_ahead(struct ipam *m)
-{
-	struct block_need needs[16];
-	int n;
-
-	if (m->removed || ipam_drained(m) || !ipam_can_claim(m, NULL))
-		return;
-	n = allocator_claims_wanted(m->allocator, ipam_now(), needs, ARRAY_SIZE(needs));
-	for (int i = 0; i < n; i++) {
-		/* Another node needs just what this one has given back. */
-		if (needs[i].reason != NEED_LOW_WATER || ipam_now() >= m->modest_until)
-			ipam_claim(m, &needs[i]);
-		block_need_done(&needs[i]);
-	}
-}
-
-/* --- giving back ---------------------------------------------------------------------------- */
-
-static void on_released(bool released, int64_t revision, const char *why, void *arg)
-{
-	struct owned *o = arg;
-	struct ipam *m = o->ipam;
-	char text[PREFIX_TEXT];
-
-	o->call = NULL;
-	if (released && o->claimed) {
-		ipam_block_confirmed(m, o, o->claimed);
-	} else if (released && allocator_block_remove(m->allocator, o->copy.network,
-						      &o->copy.block) == -EBUSY) {
-		/* Cannot be: nothing is given from a block on its way back. But if it was: */
-		ipam_block_vanished(m, o);
-	} else if (released) {
-		log_info("ipam", "block %s of pool %s is given back", show(o, text), o->copy.pool);
-		ipam_owned_remove(m, o);
-	} else {
-		log_warning("ipam", "block %s could not be given back: %s", show(o, text), why);
-		if (revision)
-			ipam_block_confirmed(m, o, revision);
-		else
-			o->verify = true;
-	}
-	m->o.changed(m->o.arg);
-	pass_mark(m->pass);
-}
-
-static int release_block(struct ipam *m, struct owned *o)
-{
-	int r;
-
-	/* From here on nothing is given from it, not even after a crash. */
-	set_state(m, o, BLOCK_RELEASING);
-	r = local_copy_remove_block(m->copy, o->copy.network, &o->copy.block);
-	r = r
-		    ?: claims_release(m->claims, o->copy.network, &o->copy.block, o->revision,
-				      on_released, o, &o->call);
-	if (r < 0) {
-		local_copy_put_block(m->copy, &o->copy);
-		set_state(m, o, BLOCK_OWNED);
-	}
-	return r;
-}
-
-/* A removed or drained node gives up whatever no pod uses. */
-static const struct own_block *next_to_give(const struct ipam *m)
-{
-	const struct blocks *blocks = allocator_blocks(m->allocator);
-
-	if (!m->removed && !ipam_drained(m))
-		return allocator_give_back(m->allocator, &m->give_back, ipam_now());
-	for (size_t i = 0; i < blocks->n; i++)
-		if (blocks->v[i]->state == BLOCK_OWNED && !blocks->v[i]->stock.n_used)
-			return blocks->v[i];
-	return NULL;
-}
-
-static void wake_when_ripe(struct ipam *m)
-{
-	int64_t now = ipam_now(), next = allocator_give_back_time(m->allocator, now);
-	uint64_t ms = next > now ? (uint64_t)(next - now) / 1000000 + 1 : 0;
-
-	if (next == INT64_MAX)
-		timer_clear(m->o.timers, &m->ripe);
-	else
-		timer_set(m->o.timers, &m->ripe, ms, ms / 4);
-}
-
-void ipam_give_back(struct ipam *m)
-{
-	const struct own_block *b;
-
-	while (ipam_can_claim(m, NULL) && (b = next_to_give(m))) {
-		struct owned *o = ipam_owned_find(m, b->network, &b->prefix);
-
-		/* What could not be done now would be found again at once. */
-		if (!o || !o->revision || o->call || release_block(m, o) < 0)
-			break;
-	}
-	while ((b = allocator_block_forgotten(m->allocator))) {
-		struct owned *o = ipam_owned_find(m, b->network, &b->prefix);
-		char part[HEALTH_PART];
-
-		if (!o)
-			break;
-		health_of(o, part);
-		health_clear(m->o.health, part);
-		local_copy_remove_block(m->copy, b->network, &b->prefix);
-		allocator_block_remove(m->allocator, b->network, &b->prefix);
-		ipam_owned_remove(m, o);
-	}
-	wake_when_ripe(m);
 }

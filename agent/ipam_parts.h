@@ -169,6 +169,8 @@ void ipam_host_put(struct ipam *m, const struct key *key, const struct store_kv 
 void ipam_host_deleted(struct ipam *m, const struct key *key, const char *full, int64_t revision);
 void ipam_index_done(struct ipam *m);
 void ipam_verify(struct ipam *m);
+/* Deletes the keys of requests that there is nothing more to give for. */
+void ipam_answer_requests(struct ipam *m);
 int ipam_wants_keys(struct ipam *m, const struct attachment *a, bool wanted);
 
 /* ipam_blocks.c */
@@ -184,23 +186,31 @@ void ipam_block_vanished(struct ipam *m, struct owned *o);
 void ipam_block_lost(struct ipam *m, struct owned *o, const char *owner, int64_t revision);
 /* Nobody can tell whose it is: it serves nothing and keeps what it has. */
 void ipam_block_doubtful(struct ipam *m, struct owned *o);
+/* "block/NETWORK/BLOCK"; part holds HEALTH_PART bytes. */
+void ipam_block_health(const struct owned *o, char *part);
+/* What the allocator may do with it, and whoever shows or routes it follows. */
+void ipam_block_set(struct ipam *m, struct owned *o, enum block_state state);
+/* ipam_on_again(), after a while. */
+void ipam_later(struct ipam *m, uint64_t ms);
 /* What was put off: claims that met something which we do not know yet, or cannot change. */
 void ipam_on_again(void *ipam);
+void ipam_restore_extents(struct ipam *m);
+/* Which blocks get routes and NAT, as their pools say now; what a vanished pool said last stays. */
+void ipam_learn_routed(struct ipam *m);
+bool ipam_unrouted_at_first(const char *network);
+void ipam_blocks_done(struct ipam *m);
+
+/* ipam_claims.c */
+bool ipam_can_claim(const struct ipam *m, struct err *why);
 /* 0: under way or started; -EAGAIN: not possible now. */
 int ipam_claim(struct ipam *m, const struct block_need *need);
 bool ipam_claiming(const struct ipam *m, const char *pool, const struct prefix *specific);
 /* Whether a claim of just this block is under way. */
 bool ipam_is_claimed(const struct ipam *m, const struct owned *o);
 void ipam_claim_ahead(struct ipam *m);
+
+/* ipam_returns.c */
 void ipam_give_back(struct ipam *m);
-/* Deletes the keys of requests that there is nothing more to give for. */
-void ipam_answer_requests(struct ipam *m);
-void ipam_restore_extents(struct ipam *m);
-/* Which blocks get routes and NAT, as their pools say now; what a vanished pool said last stays. */
-void ipam_learn_routed(struct ipam *m);
-bool ipam_unrouted_at_first(const char *network);
-bool ipam_can_claim(const struct ipam *m, struct err *why);
-void ipam_blocks_done(struct ipam *m);
 
 /* ipam_requests.c */
 /* pool: whose claim has ended; NULL: something else has changed. failed: why it brought nothing. */

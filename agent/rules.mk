@@ -61,6 +61,8 @@ SRCS += $(addprefix agent/, \
 	ipam_inputs.c \
 	ipam_index.c \
 	ipam_blocks.c \
+	ipam_claims.c \
+	ipam_returns.c \
 	ipam_requests.c \
 	ipam_tunnel.c \
 	ipam_spool.c \
