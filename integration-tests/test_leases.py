@@ -5,18 +5,17 @@ import concurrent.futures
 import http.client
 import ipaddress
 import json
-import os
+import pathlib
 import re
 import signal
 import ssl
-import subprocess
 
 import pytest
 
 from lab.agent import PREFIX, put
 from lab.controller import etcd_txn
 from lab.ctl import Ctl
-from lab.lease import NEVER, PORT, LeaseClient, LeaseServer, Poll, client_tls, in_path
+from lab.lease import (NEVER, LeaseClient, LeaseServer, Poll, client_tls, figures, in_path, load)
 from lab.tls import Authority
 from lab.wait import wait_until
 
@@ -378,30 +377,8 @@ def test_two_thousand_clients(lab, etcd, build, record_property):
     told = load(s, build, 2000, 2000)
     assert told["acquire"]["wrong"] == told["snapshot"]["wrong"] == told["wake"]["wrong"] == 0
     assert told["distinct"] == 2000
+    # Every metric of its own is explained, and nothing is that does not exist.
+    page = pathlib.Path(__file__).resolve().parent.parent / "docs/LEASES.md"
+    assert set(re.findall(r"^\| `(roost_\w+)", page.read_text(), re.M)) == {
+        k for k in (re.match(r"\w+", x)[0] for x in s.metrics()) if k.startswith("roost_lease_")}
     record_property("told", figures(told))
-
-
-def load(server, build, acquirers, polls):
-    """The figures of lease-load, with the server's memory and processor time."""
-    stat = lambda: open(f"/proc/{server.process.pid}/stat").read().rsplit(")", 1)[1].split()
-    seconds = lambda: (int(stat()[11]) + int(stat()[12])) / os.sysconf("SC_CLK_TCK")
-    status = lambda key: int(re.search(rf"{key}:\s+(\d+)", open(
-        f"/proc/{server.process.pid}/status").read())[1]) // 1024
-    p = server.node.popen([build / "lease-load", "127.0.0.1", PORT, acquirers, polls],
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True)
-    line = p.stderr.readline()
-    assert "waiting" in line, line + p.stderr.read()
-    wait_until(lambda: server.metrics().get("roost_lease_polls") == polls, 60, "all to wait")
-    before, memory = seconds(), status("VmRSS")
-    out, err = p.communicate("\n", timeout=150)
-    assert p.returncode == 0, err
-    return {**json.loads(out), "memory": memory, "peak": status("VmHWM"), "cpu": seconds() - before}
-
-
-def figures(told):
-    a, s, w = told["acquire"], told["snapshot"], told["wake"]
-    return (f"{a['n']} leases acquired in {a['seconds']:.1f} s (p99 {a['p99_ms']:.0f} ms), "
-            f"{s['n']} snapshots of {told['snapshot_bytes'] // 1024} KiB in {s['seconds']:.1f} s, one "
-            f"change heard by {w['n']} in {w['seconds'] * 1000:.0f} ms ({told['cpu'] * 1000:.0f} ms of "
-            f"processor time), memory {told['memory']} MB with all waiting, {told['peak']} at most")
