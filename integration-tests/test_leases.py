@@ -372,6 +372,17 @@ def test_leases_that_are_not_renewed_are_freed_by_the_leader(lab, etcd, build):
     wait_until(lambda: leader.metrics()["roost_controller_leases_freed_total"] == 1, 10, "the count")
     # Freed, but nobody has it: whoever had it gets it back by renewing.
     assert c.renew(gone).json()["Subnet"] == gone["Subnet"]
+    # What an operator sees, and can do.
+    rows = {r["subnet"]: r for r in ctl.json("lease list")}
+    assert set(rows) == {x["Subnet"] for x in (kept, gone, reserved)} and not ctl.json("lease list two")
+    assert rows[reserved["Subnet"]]["expires"] == "never"
+    assert rows[kept["Subnet"]] == ctl.json(f"lease show {kept['Subnet']}")
+    assert rows[kept["Subnet"]]["backendData"] == {"VNI": 1, "VtepMAC": MAC % 1}
+    with c.poll(c.snapshot()["cursor"]) as p:
+        assert ctl.run(f"lease delete {gone['Subnet']} --yes").returncode == 0
+        assert p.answer().json()["events"][0]["type"] == "removed"
+    assert not etcd.dump(f"{PREFIX}node/lease-192.0.2.2") and not etcd.dump(f"{PREFIX}host/lease-192.0.2.2/")
+    assert "nobody has a block" in ctl.refuses(f"lease show {gone['Subnet']}", 4)
 
 
 @pytest.mark.limit(200)
