@@ -16,7 +16,7 @@
 #define UNDER_WAY_MAX 64
 #define TIMEOUT_MS    5000
 /* Beyond this the client is better told to come again. */
-#define DEADLINE_MS 15000
+#define DEADLINE_MS 60000
 #define TRIES_MAX   30
 #define TICK_MS     20
 /* How long an answer waits for a view that does not move: then the client has its lease all the

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ctl/addresses.h"
+#include "ctl/blocks.h"
 #include "ctl/tree.h"
 #include "ctl/verbs.h"
 #include "lib/keys.h"
@@ -89,8 +90,8 @@ static bool is_meant(const char *word, const struct prefix *block)
 	return address_parse(word, &a) == 0 && prefix_contains(block, &a);
 }
 
-static int find_block(struct ctl *ctl, const struct ctl_kvs *kvs, const struct ctl_kv **ret,
-		      struct err *err)
+int blocks_find(struct ctl *ctl, const struct ctl_kvs *kvs, const struct ctl_kv **ret,
+		struct err *err)
 {
 	const char *network = ctl->n_args > 1 ? ctl->args[1] : NULL;
 	char shown[SHOW_TEXT];
@@ -104,8 +105,9 @@ static int find_block(struct ctl *ctl, const struct ctl_kvs *kvs, const struct c
 		if (*ret)
 			return err_set(err, CTL_USAGE,
 				       "%s is a block of several networks: name one, as in "
-				       "roostctl block show %s %s",
-				       ctl->args[0], ctl->args[0], key.network);
+				       "roostctl %s %s %s %s",
+				       ctl->args[0], ctl->command->noun, ctl->command->verb,
+				       ctl->args[0], key.network);
 		*ret = &kvs->v[i];
 	}
 	if (*ret)
@@ -123,7 +125,7 @@ int block_show(struct ctl *ctl, struct err *err)
 	struct tree t;
 	int r = ctl_read(ctl, KEYS_BLOCK, &kvs, err);
 
-	r = r < 0 ? r : find_block(ctl, &kvs, &kv, err);
+	r = r < 0 ? r : blocks_find(ctl, &kvs, &kv, err);
 	if (r < 0 || !kv)
 		return r;
 	r = block_decode(kv->key, kv->value, kv->value_len, &block, err);

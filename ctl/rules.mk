@@ -24,6 +24,7 @@ SRCS += $(addprefix ctl/, \
 	nodes.c \
 	node.c \
 	block.c \
+	lease.c \
 	address.c \
 	ipam_use.c \
 	ipam_show.c \

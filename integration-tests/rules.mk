@@ -53,3 +53,6 @@ PROGRAM_SRCS.reach-bench := integration-tests/bench/reach_bench.c integration-te
 
 TOOLS += kube-driver
 PROGRAM_SRCS.kube-driver := integration-tests/tools/kube_driver.c
+
+TOOLS += lease-load
+PROGRAM_SRCS.lease-load := integration-tests/tools/lease_load.c

@@ -367,6 +367,10 @@ def test_every_example_of_the_help_works(agents2, etcd, build):
     env = {"ROOST_ETCD": etcd.endpoints}
     ctl.etcd = None
     etcd.delete(PREFIX + "pool/web")
+    etcd.put(f"{PREFIX}block/default/10.5.9.0-24", json.dumps(
+        {"node": "lease-192.0.2.9", "pool": "over", "lease": {"publicIP": "192.0.2.9"}}))
+    etcd.put(f"{PREFIX}host/lease-192.0.2.9/ipv4/block/default/10.5.9.0-24", "{}")
+    put(etcd, "node/lease-192.0.2.9", ipv4="192.0.2.9/32", machine="lease", boot="lease")
     for line in ctl("__examples").splitlines():
         done = a.node.run(["bash", "-ec", f"set -o pipefail; roostctl() {{ {ctl.program} \"$@\"; }}; "
                            f"export -f roostctl; {line}"], check=False, env=env)

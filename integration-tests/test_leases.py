@@ -2,16 +2,21 @@
 """The lease server: every row of the API, several servers over one etcd, turmoil."""
 
 import concurrent.futures
+import http.client
 import ipaddress
 import json
+import os
+import re
+import signal
 import ssl
+import subprocess
 
 import pytest
 
 from lab.agent import PREFIX, put
 from lab.controller import etcd_txn
 from lab.ctl import Ctl
-from lab.lease import NEVER, LeaseClient, LeaseServer, Poll, client_tls, in_path
+from lab.lease import NEVER, PORT, LeaseClient, LeaseServer, Poll, client_tls, in_path
 from lab.tls import Authority
 from lab.wait import wait_until
 
@@ -197,3 +202,206 @@ def test_reservations_networks_and_nodes_with_agents(server, etcd, lab, build):
 
 def networks(c, cursor):
     return Poll(c.send("GET", f"/v1/?next={cursor}"))
+
+
+@pytest.mark.limit(150)
+def test_many_clients_of_two_servers_get_a_subnet_each(lab, etcd, build):
+    overlay(etcd, cidr="10.5.0.0/18")
+    servers = [LeaseServer(lab.node(f"c{i}"), build, etcd, "--lease", "2").start() for i in (1, 2)]
+    one, two = (LeaseClient(s) for s in servers)
+    addresses = [f"198.51.100.{i}" for i in range(1, 51)]
+    # Everybody asks both servers at once, as one whose first reply got lost; 64 subnets for 50.
+    with concurrent.futures.ThreadPoolExecutor(40) as pool:
+        jobs = [(a, pool.submit(c.acquire, a, MAC % 1)) for a in addresses for c in (one, two)]
+        got = [(a, job.result()) for a, job in jobs]
+    by_address = {a: {lease["Subnet"] for x, lease in got if x == a} for a in addresses}
+    assert all(len(s) == 1 for s in by_address.values()), by_address
+    assert len({s for v in by_address.values() for s in v}) == 50
+    wait_until(lambda: one.subnets() == two.subnets() and len(one.subnets()) == 50, 10, "both to agree")
+    assert sum(s.metrics()['roost_lease_changes_total{kind="acquired"}'] for s in servers) == 100
+
+    # The rest is taken by the two in turmoil, then the pool is full, and says so.
+    rest = [f"198.51.100.{i}" for i in range(101, 121)]
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        answers = [pool.submit(c.request, "POST", "/v1/_/leases", c.attrs(a))
+                   for a, c in zip(rest, [one, two] * 10)]
+        answers = [a.result() for a in answers]
+    assert sorted(a.status for a in answers) == [200] * 14 + [500] * 6
+    assert all("every subnet of pool over" in a.text for a in answers if a.status == 500)
+
+    # A cursor is good for any server, also for one that has not seen it yet, or has just started.
+    cursor = two.snapshot()["cursor"]
+    freed = next(iter(by_address[addresses[0]]))
+    with two.poll(cursor) as old:
+        one.request("DELETE", f"/v1/_/leases/{in_path(freed)}")
+        got = one.next(cursor)
+        assert [e["type"] for e in got["events"]] == ["removed"] and got == old.answer().json()
+    with two.poll(got["cursor"]) as p:
+        assert p.waits()
+        servers[0].stop()
+        servers[0].start()
+        with one.poll(got["cursor"]) as q:
+            late = two.acquire(addresses[0])
+            assert p.answer().json()["events"] == [{"type": "added", "lease": late}]
+            assert q.answer().json()["cursor"] > got["cursor"]
+    # One whose server goes away is told so, and is back with the other.
+    with one.poll(got["cursor"]) as p:
+        assert one.snapshot()["snapshot"]
+        assert p.answer().json()
+    with one.poll(one.snapshot()["cursor"]) as p:
+        assert p.waits()
+        servers[0].stop()
+        assert "shutting down" in p.answer().refused(503)
+
+
+@pytest.mark.limit(150)
+def test_without_etcd_and_with_another_one(server, etcd, lab):
+    c = LeaseClient(server)
+    lease = c.acquire("192.0.2.5", MAC % 5)
+    saved = etcd.save()
+    more = c.acquire("192.0.2.6", MAC % 6)
+    shot = c.snapshot()
+    with c.poll(shot["cursor"]) as waiting:
+        etcd.kill()
+        wait_until(lambda: c.request("GET", "/v1/_/leases").status == 503, 30, "no answers from memory")
+        for method, path, body in (("POST", "/v1/_/leases", c.attrs("192.0.2.5")),
+                                   ("PUT", f"/v1/_/leases/{in_path(lease['Subnet'])}", lease),
+                                   ("GET", "/v1/_/config", None), ("GET", "/v1/", None)):
+            assert "try again" in c.request(method, path, body).refused(503)
+        assert waiting.waits()
+        # Back again: the poll goes on, and hears of the next change.
+        etcd.start()
+        wait_until(lambda: c.request("GET", "/v1/_/leases").status == 200, 30, "etcd followed again")
+        assert c.snapshot()["snapshot"] == shot["snapshot"] and waiting.waits()
+        etcd.compact()
+        third = c.acquire("192.0.2.7")
+        assert waiting.answer().json()["events"] == [{"type": "added", "lease": third}]
+    # Restored from a backup: nobody waits for revisions that are no more, all get what there is.
+    with c.poll(c.snapshot()["cursor"]) as waiting:
+        etcd.restore(saved)
+        got = waiting.answer().json()
+    assert got["events"] == [] and [x["Subnet"] for x in got["snapshot"]] == [lease["Subnet"]]
+    wait_until(lambda: c.request("GET", "/v1/").status == 200, 30, "etcd followed again")
+    assert c.next("99999999")["snapshot"] == got["snapshot"]
+    wait_until(lambda: c.renew(more).status == 200, 10, "the lost lease to be renewed")
+    assert c.subnets() == {lease["Subnet"], more["Subnet"]}
+
+
+def test_tls_with_client_certificates(lab, etcd, build):
+    overlay(etcd)
+    ca, stranger = Authority(lab), Authority(lab, "stranger")
+    cert = ca.issue("server", addresses=["127.0.0.1"])
+    client, foreign = ca.issue("client"), stranger.issue("foreign")
+    wrong_use = ca.issue("wrong", usage="serverAuth")
+    node = lab.node("c1")
+    flags = ("--lease-cert", cert.cert, "--lease-key", cert.key, "--lease-client-ca", ca.cert)
+    s = LeaseServer(node, build, etcd, *flags)
+    s.start_plainly()
+    good = LeaseClient(s, tls=client_tls(ca, client))
+    wait_until(lambda: good.request("GET", "/v1/").status == 200, 30, "an answer", errors=(OSError,))
+    lease = good.acquire("192.0.2.5", MAC % 5)
+    with good.poll(good.snapshot()["cursor"]) as p:
+        good.acquire("192.0.2.6")
+        assert p.answer().json()["events"]
+    for bad in (None, foreign, wrong_use):
+        with pytest.raises((OSError, ssl.SSLError)):
+            LeaseClient(s, tls=client_tls(ca, bad)).request("GET", "/v1/")
+    with pytest.raises((OSError, http.client.HTTPException)):
+        LeaseClient(s).request("GET", "/v1/")
+    # A new certificate is shown from the next connection on; those who wait do not notice.
+    with good.poll(good.snapshot()["cursor"]) as p:
+        fresh = ca.issue("server", addresses=["127.0.0.1"])
+        assert fresh.cert == cert.cert
+        s.process.signal(signal.SIGHUP)
+        serial = lambda: good.connect().sock.getpeercert()["serialNumber"]
+        old = p.connection.sock.getpeercert()["serialNumber"]
+        wait_until(lambda: serial() != old, 10, "the new certificate")
+        assert p.waits()
+        cert.key.write_text("no key")
+        s.process.signal(signal.SIGHUP)
+        s.process.wait_log("the one that was read before stays in use")
+        assert good.renew(lease).status == 200
+        good.acquire("192.0.2.7")
+        assert p.answer().json()["events"]
+    s.stop()
+    for flags, sentence in ((("--lease-cert", cert.cert), "go together"),
+                            (("--lease-client-ca", ca.cert), "needs --lease-cert"),
+                            (("--lease-cert", cert.cert, "--lease-key", cert.key), "server.key")):
+        done = node.run([build / "roost-controller", *etcd.flags(), "--lease-listen", "10253", *flags],
+                        check=False)
+        assert done.returncode and sentence in done.stderr + done.stdout
+
+
+@pytest.mark.limit(150)
+def test_leases_that_are_not_renewed_are_freed_by_the_leader(lab, etcd, build):
+    overlay(etcd)
+    put(etcd, "pool/web", cidr="10.1.0.0/24")
+    quick = ("--lease", "2", "--minute", "400", "--lease-ttl", "60")
+    servers = [LeaseServer(lab.node(f"c{i}"), build, etcd, *quick).start() for i in (1, 2)]
+    c, ctl = LeaseClient(servers[1]), Ctl(lab.node("op"), build, etcd)
+    kept, gone, reserved = (c.acquire(f"192.0.2.{i}", MAC % i) for i in (1, 2, 3))
+    c.request("POST", "/v1/_/reservations", {"Subnet": reserved["Subnet"], "PublicIP": "192.0.2.3"})
+    # Nothing that keeps house stumbles over nodes without agents.
+    leader = wait_until(lambda: next((s for s in servers if s.leads()), None), 30, "a leader")
+    wait_until(lambda: leader.metrics().get("roost_controller_comparisons_total", 0) > 2, 30, "audits")
+    m = leader.metrics()
+    assert not [k for k, v in m.items() if k.startswith("roost_cluster_findings") and v], m
+    assert m['roost_cluster_nodes{state="lease"}'] == 3 and not m['roost_cluster_nodes{state="silent"}']
+    listed = ctl("node list")
+    assert listed.count(" lease ") == 3 and "silent" not in listed
+    assert ctl.run("ipam check").returncode == 0
+    # As if an hour had passed for two of them; one of these is renewed.
+    for lease in (kept, gone):
+        key = f"{PREFIX}block/default/{in_path(lease['Subnet'])}"
+        block = json.loads(etcd.get(key))
+        block["lease"]["expires"] = "2026-01-01T00:00:00Z"
+        if lease is gone:
+            etcd.put(key, json.dumps(block))
+    assert c.renew(kept).status == 200
+    cursor = c.snapshot()["cursor"]
+    with c.poll(cursor) as p:
+        removed = p.answer().json()
+    assert removed["events"] == [{"type": "removed", "lease": {"Subnet": gone["Subnet"]}}]
+    assert {k[len(PREFIX):] for k in etcd.dump(f"{PREFIX}node/")} == {
+        "node/lease-192.0.2.1", "node/lease-192.0.2.3"}
+    assert not etcd.dump(f"{PREFIX}host/lease-192.0.2.2/")
+    assert c.subnets() == {kept["Subnet"], reserved["Subnet"]}
+    wait_until(lambda: leader.metrics()["roost_controller_leases_freed_total"] == 1, 10, "the count")
+    # Freed, but nobody has it: whoever had it gets it back by renewing.
+    assert c.renew(gone).json()["Subnet"] == gone["Subnet"]
+
+
+@pytest.mark.limit(200)
+def test_two_thousand_clients(lab, etcd, build, record_property):
+    overlay(etcd, cidr="10.64.0.0/12", blockSize=24)
+    s = LeaseServer(lab.node("c1"), build, etcd).start()
+    told = load(s, build, 2000, 2000)
+    assert told["acquire"]["wrong"] == told["snapshot"]["wrong"] == told["wake"]["wrong"] == 0
+    assert told["distinct"] == 2000
+    record_property("told", figures(told))
+
+
+def load(server, build, acquirers, polls):
+    """The figures of lease-load, with the server's memory and processor time."""
+    stat = lambda: open(f"/proc/{server.process.pid}/stat").read().rsplit(")", 1)[1].split()
+    seconds = lambda: (int(stat()[11]) + int(stat()[12])) / os.sysconf("SC_CLK_TCK")
+    status = lambda key: int(re.search(rf"{key}:\s+(\d+)", open(
+        f"/proc/{server.process.pid}/status").read())[1]) // 1024
+    p = server.node.popen([build / "lease-load", "127.0.0.1", PORT, acquirers, polls],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True)
+    line = p.stderr.readline()
+    assert "waiting" in line, line + p.stderr.read()
+    wait_until(lambda: server.metrics().get("roost_lease_polls") == polls, 60, "all to wait")
+    before, memory = seconds(), status("VmRSS")
+    out, err = p.communicate("\n", timeout=150)
+    assert p.returncode == 0, err
+    return {**json.loads(out), "memory": memory, "peak": status("VmHWM"), "cpu": seconds() - before}
+
+
+def figures(told):
+    a, s, w = told["acquire"], told["snapshot"], told["wake"]
+    return (f"{a['n']} leases acquired in {a['seconds']:.1f} s (p99 {a['p99_ms']:.0f} ms), "
+            f"{s['n']} snapshots of {told['snapshot_bytes'] // 1024} KiB in {s['seconds']:.1f} s, one "
+            f"change heard by {w['n']} in {w['seconds'] * 1000:.0f} ms ({told['cpu'] * 1000:.0f} ms of "
+            f"processor time), memory {told['memory']} MB with all waiting, {told['peak']} at most")

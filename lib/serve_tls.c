@@ -117,7 +117,8 @@ int serve_tls_reload(struct serve_tls *t, struct err *err)
 	AUTO(identity_free) struct identity *i = NULL;
 	int r = load(&t->files, &i, err);
 
-	r = r < 0 ? r : check_pair(&t->files, i, err);
+	if (r == 0)
+		r = check_pair(&t->files, i, err);
 	if (r < 0)
 		return r;
 	SLIST_INSERT_HEAD(&t->identities, i, entry);
@@ -199,10 +200,11 @@ static int show_certificate(gnutls_session_t session, const gnutls_datum_t *name
 static int check_client(gnutls_session_t session)
 {
 	static char purpose[] = GNUTLS_KP_TLS_WWW_CLIENT;
-	gnutls_typed_vdata_st data = { .type = GNUTLS_DT_KEY_PURPOSE_OID,
-				       .data = (unsigned char *)purpose };
+	gnutls_typed_vdata_st data = { 0 };
 	unsigned status = 0;
 
+	data.type = GNUTLS_DT_KEY_PURPOSE_OID;
+	data.data = (unsigned char *)purpose;
 	if (gnutls_certificate_verify_peers(session, &data, 1, &status) < 0 || status)
 		return GNUTLS_E_CERTIFICATE_ERROR;
 	return 0;
@@ -212,11 +214,11 @@ void serve_tls_options(struct serve_tls *t, struct MHD_OptionItem *ret)
 {
 	union {
 		gnutls_certificate_retrieve_function2 *fn;
-		intptr_t number;
-	} callback = { .fn = show_certificate };
+		void *pointer;
+	} callback = { .fn = show_certificate }; /* as an option in an array is given */
 	static char priorities[] = PRIORITIES;
 
-	*ret++ = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_CERT_CALLBACK, callback.number, NULL };
+	*ret++ = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_CERT_CALLBACK, 0, callback.pointer };
 	*ret++ = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_PRIORITIES, 0, priorities };
 	if (t->client_ca)
 		*ret++ = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_TRUST, 0, t->client_ca };
