@@ -50,7 +50,7 @@ struct change {
 			int tunnel;
 			uint32_t index;                    /* TUNNEL_GONE */
 			unsigned set;                      /* TUNNEL: what of it */
-			const struct desired_tunnel *want; /* TUNNEL */
+			const struct desired_tunnel *want; /* TUNNEL... */
 			struct node_address address;       /* ADDRESS... */
 		};
 	};

@@ -92,6 +92,7 @@ PURE_TESTS += $(addprefix agent/, \
 	desired_bird_test \
 	kernel_view_test \
 	delta_kernel_test \
+	delta_tunnel_test \
 	)
 
 TESTS += $(addprefix agent/, \
