@@ -277,14 +277,19 @@ def test_a_node_in_both(lab, etcd, build, bird_program):
     site.put("pool/cross", cidr=V4, encapsulation="vxlan-cross-subnet", namespaces=["none"])
     site.put("pool/one", cidr="10.3.0.0/24", blockSize=32, encapsulation="vxlan-cross-subnet",
              namespaces=["none"])
+    site.put("pool/one6", cidr="fd10:3::/120", blockSize=128, encapsulation="vxlan-cross-subnet",
+             namespaces=["none"])
     site.put("pool/silent", cidr="10.2.0.0/16", encapsulation="vxlan", namespaces=["none"])
     members = site.start(3)
     # This one has no BIRD: the others know its blocks by the overlay alone.
     alone = site.member(None, "--bird-config", "none").start()
     pods = [m.pod(f"{name}-{m.node.name}", ipam={"type": "roost-ipam", "pool": name})
-            for m in (*members, alone) for name in ("cross", "silent", "one")]
-    reach(pods)
-    blocks = {m: m.blocks() for m in members}
+            for m in (*members, alone) for name in ("cross", "silent", "one", "one6")]
+    for name in ("cross", "silent", "one"):
+        reach([p for p in pods if p.name.startswith(f"{name}-")])
+    sixes = [p for p in pods if p.name.startswith("one6-")]
+    reach(sixes)
+    blocks = {m: [b for b in m.blocks() if ":" not in b] for m in members}
     silent = {b for m in members for b in blocks[m] if b.startswith("10.2.")}
     for m in members:
         wait_until(lambda: len(m.established()) == 2, 60, f"the sessions of {m}")
@@ -296,9 +301,11 @@ def test_a_node_in_both(lab, etcd, build, bird_program):
                 ["ip", "route", "show", block, "metric", "32"]).stdout, 60,
                 f"{m} to learn {block}")
         assert {b: w for b, w in ways(m).items() if w == "missing"} == {}
+        # Without a session for IPv6 the overlay's way is the only one, and counts least.
+        for p in (p for p in sixes if p.member is not m):
+            assert "(1)" in m.bird.birdc(f"show route {p.address}/128")
         for other in (o for o in members if o is not m):
             session = f"n_{other.address().replace('.', '_')}"
             said = m.bird.birdc(f"show route export {session}")
             told = {line.split()[0] for line in said.splitlines() if "/" in line.split()[0]}
             assert told == set(blocks[m]) - silent, said
-    reach(pods)
