@@ -416,6 +416,8 @@ static void note(struct kernel_view *view, struct change *c, uint64_t now)
 		break;
 	case CHANGE_TUNNEL_GONE:
 		kernel_view_drop_link(view, c->index);
+		/* Nobody misses one that is not wanted. */
+		view->tunnels[c->tunnel].h.confirmed &= c->want->wanted;
 		break;
 	case CHANGE_ADDRESS:
 		kernel_view_put_address(view, &c->address);

@@ -106,7 +106,8 @@ static bool link_change(const struct desired_link *want, const struct held_link 
 				.link = *want,
 				.differ = differing(want, &l->link),
 				.up = !(l->link.flags & IFF_UP),
-				.gateway6 = want->ipv6 && !want->tunnel ? l->gateway6 : GATEWAY6_READY };
+				.gateway6 = want->ipv6 && !want->tunnel ? l->gateway6
+									: GATEWAY6_READY };
 	return ret->differ || ret->up || ret->gateway6 != GATEWAY6_READY;
 }
 
@@ -283,9 +284,9 @@ static void surplus_neighbour(struct held_neighbour *n, void *arg)
 			    .neighbour = n->neighbour };
 
 	if (s->err < 0 ||
-	    (n->h.held && ((!n->neighbour.ours && !n->neighbour.fdb) ||
-			   is_unknown_pod(s, n->neighbour.link) ||
-			   goes_with_link(s, n->neighbour.link))) ||
+	    (n->h.held &&
+	     ((!n->neighbour.ours && !n->neighbour.fdb) || is_unknown_pod(s, n->neighbour.link) ||
+	      goes_with_link(s, n->neighbour.link))) ||
 	    desired_neighbour(s->desired, &n->neighbour))
 		return;
 	s->err = add_change(s->changes, &c);

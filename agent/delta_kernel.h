@@ -7,8 +7,8 @@
  * Pure but for the marks of what was found right. The operations come in the order of dependence:
  * forwarding, tunnels, links with their settings, addresses of tunnels, neighbours with what
  * tunnels know of MACs, routes; then what is removed, in the reverse order. Only routes and
- * neighbours of our protocol numbers and tunnels of ours with all on them are ever removed. What somebody keeps taking away is put
- * back ever more slowly.
+ * neighbours of our protocol numbers and tunnels of ours with all on them are ever removed. What
+ * somebody keeps taking away is put back ever more slowly.
  */
 #pragma once
 
@@ -50,7 +50,7 @@ struct change {
 			int tunnel;
 			uint32_t index;                    /* TUNNEL_GONE */
 			unsigned set;                      /* TUNNEL: what of it */
-			const struct desired_tunnel *want; /* TUNNEL */
+			const struct desired_tunnel *want; /* TUNNEL... */
 			struct node_address address;       /* ADDRESS... */
 		};
 	};

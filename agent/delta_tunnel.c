@@ -151,7 +151,9 @@ int surplus_tunnels(const struct desired *d, const struct kernel_view *view, str
 
 	for (int i = 0; err == 0 && i < (int)ARRAY_SIZE(d->tunnels); i++) {
 		const struct held_link *l = kernel_view_link_named(view, tunnel_name(i));
-		struct change c = { .kind = CHANGE_TUNNEL_GONE, .tunnel = i };
+		struct change c = { .kind = CHANGE_TUNNEL_GONE,
+				    .tunnel = i,
+				    .want = &d->tunnels[i] };
 
 		if (!tunnel_goes(d, l))
 			continue;
@@ -181,14 +183,10 @@ static bool is_right(const struct desired_tunnel *t, const struct kernel_view *v
 void confirm_tunnels(const struct desired *d, struct kernel_view *view)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(d->tunnels); i++) {
-		struct held_tunnel *held = &view->tunnels[i];
-
-		if (!d->tunnels[i].wanted) {
-			held->h.confirmed = false;
-		} else if (is_right(&d->tunnels[i], view)) {
-			held->h.confirmed = true;
-			held->was = d->tunnels[i].is;
-		}
+		if (!is_right(&d->tunnels[i], view))
+			continue;
+		view->tunnels[i].h.confirmed = true;
+		view->tunnels[i].was = d->tunnels[i].is;
 	}
 }
 

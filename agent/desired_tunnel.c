@@ -106,11 +106,19 @@ static bool is_self(struct making *m, const struct kernel_remote *r)
 	return address_compare(&r->underlay, &t->is.vxlan.local) == 0;
 }
 
+/* Frames to all zeros would be those that lead nowhere else. */
+static bool has_mac(const struct kernel_remote *r)
+{
+	static const struct mac none;
+
+	return memcmp(&r->mac, &none, sizeof(none)) != 0 && !(r->mac.bytes[0] & 1);
+}
+
 static void add_remote(struct making *m, const struct kernel_remote *r)
 {
 	const struct desired_tunnel *t = tunnel_to(m, r);
 
-	if (!t->index || is_self(m, r))
+	if (!t->index || is_self(m, r) || !has_mac(r))
 		return;
 	add_neighbour(m, t->index, &r->underlay, &r->mac, true);
 	for (size_t f = 0; f < ARRAY_SIZE(r->vtep); f++)
@@ -230,6 +238,19 @@ static bool is_refused(struct making *m, const struct kernel_remote *r, const st
 	return over_underlay(m, block, why, size);
 }
 
+static bool is_out_of_reach(struct making *m, const struct kernel_remote *r, char *why, size_t size)
+{
+	if (!tunnel_to(m, r)->wanted)
+		snprintf(why, size,
+			 "its node is reached over %s alone, and this node has no tunnel there",
+			 is_v6(&r->underlay) ? "IPv6" : "IPv4");
+	else if (!has_mac(r))
+		snprintf(why, size, "its node's tunnel has no MAC of its own");
+	else
+		return false;
+	return true;
+}
+
 static int add_remote_block(struct making *m, const struct kernel_remote_block *b)
 {
 	struct refused_block refused = { .block = prefix_mask(&b->block), .remote = true };
@@ -241,12 +262,8 @@ static int add_remote_block(struct making *m, const struct kernel_remote_block *
 		return refuse(m, &refused);
 	if (b->may_be_direct && node->family != AF_UNSPEC)
 		l = on_link(m->view, node);
-	if (!l && !tunnel_to(m, r)->wanted) {
-		snprintf(refused.why, sizeof(refused.why),
-			 "its node is reached over %s alone, and this node has no tunnel there",
-			 is_v6(&r->underlay) ? "IPv6" : "IPv4");
+	if (!l && is_out_of_reach(m, r, refused.why, sizeof(refused.why)))
 		return refuse(m, &refused);
-	}
 	if (!l)
 		add_tunnel_route(m, r, &refused.block);
 	/* While the link is down nothing leads there, and the kernel takes no route over it. */

@@ -5,9 +5,11 @@
  */
 #include <errno.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <string.h>
 
 #include "agent/ipam_parts.h"
+#include "agent/kernel_objects.h"
 #include "ipam/attachment_file.h"
 #include "lib/kern.h"
 #include "lib/route_protocol.h"
@@ -94,6 +96,16 @@ static void on_tampered(void *arg)
 
 /* --- kernel routes -------------------------------------------------------------------------- */
 
+/* The way to another node, of the overlay. */
+static bool leads_away(struct nlattr *const *attrs)
+{
+	char name[IF_NAMESIZE];
+
+	return attrs[RTA_GATEWAY] ||
+	       (attrs[RTA_OIF] && if_indextoname(nla_get_u32(attrs[RTA_OIF]), name) &&
+		tunnel_of_name(name) >= 0);
+}
+
 static int mark_route(const struct nlmsghdr *hdr, void *arg)
 {
 	struct ipam *m = arg;
@@ -110,9 +122,8 @@ static int mark_route(const struct nlmsghdr *hdr, void *arg)
 		return 0;
 	if (nlmsg_parse((struct nlmsghdr *)(uintptr_t)hdr, sizeof(*route), attrs, RTA_MAX, NULL) <
 		    0 ||
-	    !attrs[RTA_DST] || attrs[RTA_GATEWAY])
+	    !attrs[RTA_DST] || leads_away(attrs))
 		return 0;
-	/* One with a gateway leads to another node's block of a single address. */
 	memcpy(address.bytes, nla_data(attrs[RTA_DST]), address_bits(&address) / 8);
 	r = allocator_mark(m->allocator, "", &address, NULL, ipam_now());
 	return r < 0 ? r : 0;

@@ -120,6 +120,46 @@ static inline void add_link(struct kernel_view *v, uint32_t index, const char *n
 	take(v, link_message(RTM_NEWLINK, index, name, "veth", IFF_UP));
 }
 
+/* A vxlan device as ours are, with all of its settings right. */
+struct vxlan_made {
+	uint32_t vni, mtu;
+	const char *local;
+	uint8_t mac, learning, ttl;
+	bool group; /* and a multicast group */
+};
+
+static inline struct message vxlan_message(uint32_t index, const char *name,
+					   const struct vxlan_made *v)
+{
+	const struct ifinfomsg body = { .ifi_index = (int)index, .ifi_flags = IFF_UP };
+	struct message m = begin(RTM_NEWLINK, 0, 0, &body, sizeof(body));
+	const uint8_t mac[] = { 2, 0, 0, 0, 9, v->mac }, port[] = { 4789 >> 8, 4789 & 255 };
+	const uint8_t group[] = { 239, 1, 1, 1 };
+	struct address local;
+	size_t outer, inner;
+
+	put(&m, IFLA_IFNAME, name, strlen(name) + 1);
+	put_u32(&m, IFLA_MTU, v->mtu);
+	put(&m, IFLA_ADDRESS, mac, sizeof(mac));
+	outer = nest(&m, IFLA_LINKINFO);
+	put(&m, IFLA_INFO_KIND, "vxlan", 6);
+	inner = nest(&m, IFLA_INFO_DATA);
+	put_u32(&m, IFLA_VXLAN_ID, v->vni);
+	if (v->group)
+		put(&m, IFLA_VXLAN_GROUP, group, sizeof(group));
+	if (v->local) {
+		assert_int_equal(address_parse(v->local, &local), 0);
+		put(&m, local.family == AF_INET ? IFLA_VXLAN_LOCAL : IFLA_VXLAN_LOCAL6, local.bytes,
+		    address_bits(&local) / 8);
+	}
+	put(&m, IFLA_VXLAN_TTL, &v->ttl, 1);
+	put(&m, IFLA_VXLAN_LEARNING, &v->learning, 1);
+	put(&m, IFLA_VXLAN_PORT, port, sizeof(port));
+	nest_end(&m, inner);
+	nest_end(&m, outer);
+	return m;
+}
+
 /* --- routes --- */
 
 static inline struct prefix prefix(const char *text)
@@ -179,6 +219,25 @@ static inline struct message neighbour_message(uint16_t type, uint32_t link, con
 	put(&m, NDA_DST, a.bytes, address_bits(&a) / 8);
 	put(&m, NDA_LLADDR, lladdr, sizeof(lladdr));
 	put(&m, NDA_PROTOCOL, &protocol, 1);
+	return m;
+}
+
+/* port 0: the device's own. */
+static inline struct message fdb_message(uint16_t type, uint32_t link, uint8_t mac, const char *dst,
+					 uint16_t port)
+{
+	const struct ndmsg body = { .ndm_family = AF_BRIDGE,
+				    .ndm_ifindex = (int)link,
+				    .ndm_state = NUD_PERMANENT | NUD_NOARP,
+				    .ndm_flags = NTF_SELF };
+	const uint8_t lladdr[] = { 2, 0, 0, 0, 0, mac };
+	struct message m = begin(type, 0, 0, &body, sizeof(body));
+	struct address a = address(dst);
+
+	put(&m, NDA_LLADDR, lladdr, sizeof(lladdr));
+	put(&m, NDA_DST, a.bytes, address_bits(&a) / 8);
+	if (port)
+		put(&m, NDA_PORT, &port, sizeof(port));
 	return m;
 }
 

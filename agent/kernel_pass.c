@@ -180,10 +180,11 @@ static void tell_tunnels(struct kernel *k, const struct desired *d)
 		if (!d->tunnels[i].stranger)
 			continue;
 		snprintf(part, sizeof(part), "tunnel/%s", tunnel_name(i));
-		health_set(k->options.health, part, LOG_LEVEL_ERROR,
-			   "device %s cannot be made: there is one of that name that is not of kind "
-			   "vxlan, and it is left; remove or rename it",
-			   tunnel_name(i));
+		health_set(
+			k->options.health, part, LOG_LEVEL_ERROR,
+			"device %s cannot be made: there is one of that name that is not of kind "
+			"vxlan, and it is left; remove or rename it",
+			tunnel_name(i));
 	}
 	health_sweep(k->options.health, "tunnel/");
 }

@@ -129,8 +129,7 @@ struct nl_msg *request_route_delete(const struct kroute *r)
 
 static struct nl_msg *neighbour(int type, unsigned flags, const struct kneighbour *n)
 {
-	const struct ndmsg body = { .ndm_family = (uint8_t)(n->fdb ? AF_BRIDGE
-								  : n->address.family),
+	const struct ndmsg body = { .ndm_family = (uint8_t)(n->fdb ? AF_BRIDGE : n->address.family),
 				    .ndm_ifindex = (int)n->link,
 				    .ndm_state = type == RTM_NEWNEIGH ? NUD_PERMANENT : 0,
 				    .ndm_flags = n->fdb ? NTF_SELF : 0 };

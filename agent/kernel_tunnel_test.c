@@ -248,6 +248,22 @@ static void checksum_offload_is_as_it_was_said(void **state)
 	assert_int_equal(stats(l).repairs, repairs_before + 1);
 }
 
+/* A pod's attach looks at the pod alone. */
+static void pods_come_and_the_overlay_stays_known(void **state)
+{
+	struct lab *l = a_node(state);
+	struct kernel_pod *pod;
+	struct err err = { 0 };
+
+	lab_open(l);
+	pod = lab_pod(l, "10.1.0.5", NULL);
+	assert_int_equal(kernel_attach(l->kernel, pod, &err), 0);
+	repairs_before = stats(l).repairs;
+	sh("ip link del roost.vxlan");
+	until(l, is_repaired);
+	assert_int_equal(stats(l).repaired[KERNEL_TUNNEL], 1);
+}
+
 /* What the configuration changes is no repair, and of what can stay nothing goes. */
 static void other_parameters_are_taken_over(void **state)
 {
@@ -585,6 +601,7 @@ static void blocks_that_would_harm_are_refused_and_told(void **state)
 	struct lab *l = a_node(state);
 	uint32_t self = remote(l, "192.0.2.7", 8, NULL, NULL);
 	uint32_t six = remote(l, "2001:db8:1::8", 7, NULL, NULL);
+	uint32_t none = remote(l, "198.51.100.200", 0, NULL, NULL);
 
 	lab_block(l, "10.1.0.0/26");
 	block(l, 0, "10.1.0.0/26", false);
@@ -592,7 +609,10 @@ static void blocks_that_would_harm_are_refused_and_told(void **state)
 	block(l, 0, "198.51.100.0/26", false);
 	block(l, self, "10.7.0.0/26", false);
 	block(l, six, "10.8.0.0/26", false);
+	l->remotes[none].mac = (struct mac){ 0 };
+	block(l, none, "10.9.0.0/26", false);
 	lab_open(l);
+	assert_string_equal(lab_output("bridge fdb show dev roost.vxlan | grep -c '^00:'"), "0");
 	assert_string_equal(lab_output("ip route show proto 114"),
 			    "blackhole 10.1.0.0/26\n"
 			    "10.2.0.0/26 via 10.2.0.1 dev roost.vxlan onlink\n"
@@ -613,6 +633,10 @@ static void blocks_that_would_harm_are_refused_and_told(void **state)
 	assert_string_equal(health_of(l, "overlay/10.8.0.0/26"),
 			    "no route to block 10.8.0.0/26 of another node: its node is reached "
 			    "over IPv6 alone, and this node has no tunnel there");
+	assert_string_equal(
+		health_of(l, "overlay/10.9.0.0/26"),
+		"no route to block 10.9.0.0/26 of another node: its node's tunnel has no "
+		"MAC of its own");
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, lab_set_up, lab_tear_down)
@@ -623,6 +647,7 @@ int main(void)
 		CASE(the_first_pass_makes_device_and_all_on_it),
 		CASE(what_somebody_does_to_it_is_undone_at_once),
 		CASE(checksum_offload_is_as_it_was_said),
+		CASE(pods_come_and_the_overlay_stays_known),
 		CASE(other_parameters_are_taken_over),
 		CASE(before_all_is_known_nothing_of_it_is_removed),
 		CASE(with_no_overlay_any_more_all_of_it_goes),

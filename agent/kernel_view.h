@@ -41,8 +41,8 @@ struct held_neighbour {
 struct held_link {
 	struct klink link;
 	struct holding h;
-	bool pod;     /* a veth of our naming */
-	bool tunnel;  /* a vxlan device of our naming */
+	bool pod;    /* a veth of our naming */
+	bool tunnel; /* a vxlan device of our naming */
 	/* A tunnel's, which no message tells of; stale: it may have been switched. */
 	bool offload, offload_stale;
 	bool dropped; /* the kernel has dropped its IPv4 routes without a word */

@@ -8,7 +8,7 @@
 #include "agent/delta_kernel.h"
 
 struct count {
-	size_t routes, neighbours;
+	size_t routes, neighbours, fdb;
 };
 
 static void count_route(struct held_route *r, void *arg)
@@ -18,7 +18,8 @@ static void count_route(struct held_route *r, void *arg)
 
 static void count_neighbour(struct held_neighbour *n, void *arg)
 {
-	((struct count *)arg)->neighbours += n->h.held;
+	*(n->neighbour.fdb ? &((struct count *)arg)->fdb
+			   : &((struct count *)arg)->neighbours) += n->h.held;
 }
 
 static void decide(struct kernel_view *v)
@@ -26,9 +27,29 @@ static void decide(struct kernel_view *v)
 	const struct address a = { AF_INET, { 10, 1, 0, 5 } };
 	struct kernel_pod pod = { .link = "roost0123456789", .addresses = &a, .n_addresses = 1 };
 	struct kernel_block block = { .block = prefix_of(&a, 26) };
-	struct kernel_desired state = {
-		.pods = &pod, .n_pods = 1, .blocks = &block, .n_blocks = 1
+	const struct address b = { AF_INET6, { 0xfd } };
+	struct kernel_tunnel tunnels[] = {
+		{ .local = a, .vni = 4096, .port = 4789, .addresses = { a, b }, .n_addresses = 2 },
+		{ .local = b, .vni = 4096, .port = 4789 },
 	};
+	struct kernel_remote remotes[] = {
+		{ .underlay = a, .mac = { { 2 } }, .node = { a, b } },
+		{ .underlay = { AF_INET, { 10, 2, 0, 1 } }, .mac = { { 2 } }, .node = { a, b } }
+	};
+	struct kernel_remote_block remote_blocks[] = {
+		{ .block = prefix_of(&b, 122), .remote = 1, .may_be_direct = true },
+		{ .block = prefix_of(&a, 24), .remote = 1 },
+	};
+	struct kernel_desired state = { .pods = &pod,
+					.n_pods = 1,
+					.blocks = &block,
+					.n_blocks = 1,
+					.tunnels = tunnels,
+					.n_tunnels = 2,
+					.remotes = remotes,
+					.n_remotes = 2,
+					.remote_blocks = remote_blocks,
+					.n_remote_blocks = 2 };
 	struct changes c = { 0 };
 	struct desired d;
 
@@ -77,7 +98,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	kernel_view_each_route(&v, count_route, &count);
 	kernel_view_each_neighbour(&v, count_neighbour, &count);
-	if (count.routes != v.n_routes || count.neighbours != v.n_neighbours)
+	if (count.routes != v.n_routes || count.neighbours != v.n_neighbours ||
+	    count.fdb != v.n_fdb)
 		abort();
 	kernel_view_done(&v);
 	return 0;

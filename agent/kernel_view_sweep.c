@@ -9,7 +9,7 @@
 struct gathered {
 	struct kernel_view *view;
 	enum view_part part;
-	uint32_t link; /* 0: any */
+	uint32_t link; /* whose table it is */
 	void **v;
 	size_t n, room;
 };
@@ -51,7 +51,7 @@ static void unseen_neighbour(struct held_neighbour *n, void *arg)
 	struct gathered *g = arg;
 
 	if (n->h.held && n->h.seen != g->view->generation && n->neighbour.fdb == is_fdb(g->part) &&
-	    (!g->link || n->neighbour.link == g->link))
+	    (!n->neighbour.fdb || n->neighbour.link == g->link))
 		gather(g, n);
 }
 

@@ -219,8 +219,8 @@ static int update_link(struct kernel_view *v, struct held_link *l, const struct 
 	const struct klink old = l->link;
 	int err = 0;
 
-	v->news |= l->h.confirmed && (renamed || link_differs(&old, now) ||
-				      (l->tunnel && tunnel_differs(&old, now)));
+	v->news |= l->h.confirmed &&
+		   (renamed || link_differs(&old, now) || (l->tunnel && tunnel_differs(&old, now)));
 	if ((old.flags & IFF_UP) && !(now->flags & IFF_UP))
 		l->dropped = v->links_lost = true;
 	/* What leads over it can be set again. */

@@ -10,6 +10,8 @@ void metrics_kernel(struct metrics *m, const struct kernel_stats *stats,
 		    (double)stats->routes);
 	metrics_one(m, "roost_kernel_neighbours", METRIC_GAUGE,
 		    "Permanent neighbours of ours in the kernel.", (double)stats->neighbours);
+	metrics_one(m, "roost_kernel_fdb_entries", METRIC_GAUGE,
+		    "Entries in the tables (FDB) of the overlay's devices.", (double)stats->fdb);
 	metrics_one(m, "roost_kernel_conflicts", METRIC_GAUGE,
 		    "Routes of ours that cannot be set because a stranger's is in the way.",
 		    (double)stats->conflicts);

@@ -36,10 +36,15 @@ static bool has_extent(const struct route_records *records, const struct overlay
 	return route_record_find(records, ROUTE_EXTENT, name);
 }
 
+/* Names are unique, but not in a file that somebody has edited. */
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(((const struct overlay_pool *)a)->name,
-		      ((const struct overlay_pool *)b)->name);
+	const struct overlay_pool *x = a, *y = b;
+	int c = strcmp(x->name, y->name);
+
+	c = c ?: strcmp(x->network, y->network);
+	c = c ?: (int)x->encapsulation - (int)y->encapsulation;
+	return c ?: (int)x->family - (int)y->family;
 }
 
 int overlay_pools_learn(struct overlay_pools *p, const struct route_records *records)

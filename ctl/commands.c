@@ -37,6 +37,18 @@ const struct command commands[] = {
 		.list = &bgp_list,
 	},
 	{
+		.noun = "overlay",
+		.help = "list the other nodes of the overlay, and how this one reaches their "
+			"blocks",
+		.more = "WAY is what the kernel holds: tunnel, direct (a plain route, with "
+			"vxlan-cross-subnet),\nmissing. Nodes that cannot be reached come first, "
+			"with the reason. -o wide adds tunnel\naddress, MAC and device: what ip "
+			"route, ip neigh and bridge fdb show.",
+		.examples = EXAMPLES("roostctl overlay", "roostctl overlay -o wide",
+				     "roostctl overlay -o json"),
+		.list = &overlay_list,
+	},
+	{
 		.noun = "render",
 		.help = "print the configuration that the agent would give BIRD now",
 		.more = "Passwords are left out. With --diff it prints how that differs from what "

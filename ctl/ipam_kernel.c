@@ -78,8 +78,12 @@ static int take_route(const struct nlmsghdr *hdr, void *arg)
 	l->routes = more;
 	more = &l->routes[l->n_routes];
 	*more = (struct kernel_route){ .dst = r.dst };
-	/* A link that is gone by now took its routes along. */
-	if (!r.hop.oif || if_indextoname(r.hop.oif, more->link))
+	/*
+	 * A link that is gone by now took its routes along. What leads to other nodes is none of a
+	 * pod or a block here.
+	 */
+	if (!r.hop.oif || (!kroute_has_gateway(&r) && if_indextoname(r.hop.oif, more->link) &&
+			   tunnel_of_name(more->link) < 0))
 		l->n_routes++;
 	return 0;
 }

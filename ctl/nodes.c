@@ -113,6 +113,26 @@ int nodes_need(const struct nodes *n, const char *node, struct err *err)
 
 /* --- a row ---------------------------------------------------------------------------------- */
 
+/* Where the overlay ends on that node: "ae:ce:09:56:5a:88 10.1.0.0 fd10:1::". */
+static void add_tunnel(const struct node_vtep *vtep, struct tree *t)
+{
+	static const struct mac none;
+	const struct address *addresses[] = { &vtep->ipv4, &vtep->ipv6 };
+	const uint8_t *m = vtep->mac.bytes;
+	char text[32 + 2 * ADDRESS_TEXT], address[ADDRESS_TEXT];
+	int n;
+
+	if (memcmp(&vtep->mac, &none, sizeof(none)) == 0)
+		return;
+	n = snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3],
+		     m[4], m[5]);
+	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
+		if (addresses[i]->family)
+			n += snprintf(text + n, sizeof(text) - (size_t)n, " %s",
+				      address_print(addresses[i], address));
+	tree_text(t, "tunnel", text);
+}
+
 static void add_record(const struct nodes *n, const char *node, struct tree *t)
 {
 	const struct ctl_kv *kv = find(&n->nodes, KEYS_NODE, node);
@@ -127,6 +147,7 @@ static void add_record(const struct nodes *n, const char *node, struct tree *t)
 	}
 	tree_prefix(t, "ipv4", &record.ipv4);
 	tree_prefix(t, "ipv6", &record.ipv6);
+	add_tunnel(&record.vtep, t);
 	tree_some_text(t, "version", record.agent.version);
 	tree_some_text(t, "started", record.agent.started);
 }

@@ -37,6 +37,8 @@ SRCS += $(addprefix ctl/, \
 	status.c \
 	bgp_rows.c \
 	bgp.c \
+	overlay_rows.c \
+	overlay.c \
 	render.c \
 	complete.c \
 	completion.c \
@@ -46,6 +48,7 @@ PURE_TESTS += $(addprefix ctl/, \
 	out_test \
 	status_view_test \
 	bgp_rows_test \
+	overlay_rows_test \
 	assign_test \
 	records_text_test \
 	)

@@ -78,18 +78,32 @@ const char *status_part_of(const char *health)
 	static const struct {
 		const char *health, *part;
 	} of[] = {
-		{ "etcd", "etcd" },           { "certificate/", "etcd" },
-		{ "status", "etcd" },         { "kernel", "kernel" },
-		{ "links", "kernel" },        { "rp_filter", "kernel" },
-		{ "route/", "kernel" },       { "blackhole/", "kernel" },
-		{ "bird", "bird" },           { "bird-config", "bird" },
-		{ "bird-protocols", "bird" }, { "routing/", "bird" },
-		{ "session/", "bird" },       { "peer/", "bird" },
-		{ "filter/", "bird" },        { "node/", "bird" },
-		{ "pool/", "addresses" },     { "pool-full/", "addresses" },
-		{ "extent/", "addresses" },   { "block/", "addresses" },
-		{ "host/", "addresses" },     { "files", "addresses" },
+		{ "etcd", "etcd" },
+		{ "certificate/", "etcd" },
+		{ "status", "etcd" },
+		{ "kernel", "kernel" },
+		{ "links", "kernel" },
+		{ "rp_filter", "kernel" },
+		{ "route/", "kernel" },
+		{ "blackhole/", "kernel" },
+		{ "bird", "bird" },
+		{ "bird-config", "bird" },
+		{ "bird-protocols", "bird" },
+		{ "routing/", "bird" },
+		{ "session/", "bird" },
+		{ "peer/", "bird" },
+		{ "filter/", "bird" },
+		{ "node/", "bird" },
+		{ "pool/", "addresses" },
+		{ "pool-full/", "addresses" },
+		{ "extent/", "addresses" },
+		{ "block/", "addresses" },
+		{ "host/", "addresses" },
+		{ "files", "addresses" },
 		{ "drain", "addresses" },
+		{ "overlay/", "overlay" },
+		{ "overlay-pool/", "overlay" },
+		{ "tunnel/", "overlay" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
@@ -224,6 +238,28 @@ static void part_bird(struct status_view *v, struct json_object *status)
 		status_part(v, "bird", worse("warning", state), "not connected");
 }
 
+static void part_overlay(struct status_view *v, struct json_object *status)
+{
+	const char *state = state_of(status, "overlay");
+	long long remotes = number_at(status, "overlay.remotes"),
+		  missing = number_at(status, "overlay.missing");
+	AUTO(free) char *addresses = NULL;
+
+	if (!out_at(status, "overlay"))
+		return;
+	addresses = out_cell(out_at(status, "overlay.addresses"));
+	if (!addresses) {
+		v->failed = true;
+		return;
+	}
+	status_part(v, "overlay", missing ? worse("warning", state) : state,
+		    "VXLAN %lld, MTU %lld, tunnel address %s; %lld other node%s, their blocks: "
+		    "%lld by tunnel, %lld direct, %lld missing",
+		    number_at(status, "overlay.vni"), number_at(status, "overlay.mtu"), addresses,
+		    remotes, many(remotes), number_at(status, "overlay.tunnel"),
+		    number_at(status, "overlay.direct"), missing);
+}
+
 static void part_addresses(struct status_view *v, struct json_object *status)
 {
 	long long used = number_at(status, "total.used"), left = number_at(status, "total.free"),
@@ -244,6 +280,7 @@ void status_view_agent(struct status_view *v, struct json_object *status)
 	part_etcd(v, status);
 	part_kernel(v, status);
 	part_bird(v, status);
+	part_overlay(v, status);
 	part_addresses(v, status);
 	if (!json_object_is_type(health, json_type_array))
 		return;

@@ -49,6 +49,29 @@ static void expect(const char *json, const char *state, const char *want)
 	assert_string_equal(text, want);
 }
 
+/* Only where there is an overlay. */
+static void the_overlay_has_a_line_of_its_own(void **unused)
+{
+	AUTO(json_put)
+	struct json_object *status = json_tokener_parse(
+		"{" WELL "\"overlay\":{\"vni\":4096,\"mtu\":1450,\"addresses\":["
+		"\"10.1.0.0\"],\"remotes\":2,\"tunnel\":3,\"direct\":1,"
+		"\"missing\":1},\"health\":\"ok\"}");
+	AUTO(status_view_done) struct status_view v = status_view_new();
+
+	(void)unused;
+	status_view_agent(&v, status);
+	assert_string_equal(
+		json_object_to_json_string_ext(json_object_array_get_idx(v.parts, 4),
+					       JSON_C_TO_STRING_PLAIN),
+		"{\"part\":\"overlay\",\"state\":\"warning\",\"about\":\"VXLAN 4096, MTU 1450, "
+		"tunnel "
+		"address 10.1.0.0; 2 other nodes, their blocks: 3 by tunnel, 1 direct, 1 "
+		"missing\"}");
+	assert_string_equal(status_part_of("overlay/n2"), "overlay");
+	assert_string_equal(status_part_of("tunnel/ipv4"), "overlay");
+}
+
 static void a_node_that_is_well_has_five_lines(void **unused)
 {
 	(void)unused;
@@ -126,6 +149,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_node_that_is_well_has_five_lines),
+		cmocka_unit_test(the_overlay_has_a_line_of_its_own),
 		cmocka_unit_test(a_problem_marks_its_part_with_its_level),
 		cmocka_unit_test(what_is_merely_told_is_no_problem),
 		cmocka_unit_test(an_agent_that_is_not_ready_is_a_problem_of_its_own),

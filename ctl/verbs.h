@@ -15,6 +15,7 @@ extern const struct command_list pool_list, peer_list, filter_list, node_list, b
 verb_fn pool_show;
 verb_fn status_run, render_run;
 extern const struct command_list bgp_list;
+extern const struct command_list overlay_list;
 verb_fn node_show, node_label, node_drain, node_undrain, node_delete;
 verb_fn block_show;
 verb_fn lease_show, lease_delete;

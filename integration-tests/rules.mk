@@ -34,6 +34,9 @@ PROGRAM_SRCS.claim-storm := integration-tests/tools/claim_storm.c
 TOOLS += ipam-load
 PROGRAM_SRCS.ipam-load := integration-tests/tools/ipam_load.c
 
+TOOLS += overlay-bench
+PROGRAM_SRCS.overlay-bench := $(addprefix integration-tests/bench/, overlay_bench.c figures.c)
+
 TOOLS += route-bench
 PROGRAM_SRCS.route-bench := $(addprefix integration-tests/bench/, route_bench.c figures.c)
 

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from lab import wait_until
+from lab.ctl import Ctl
 from lab.site import Member, Site
 from lab.steady import SteadyPing
 from lab.underlay import Underlay
@@ -27,6 +28,8 @@ class World:
                         for i in range(6)]
         for m in self.members:
             m.agent.wait_ready(60)
+        for m in self.members:  # a pod's MTU follows from who is there
+            wait_until(lambda: m.status()["overlay"]["mtu"] == 1430, 30, f"{m} to know n6")
         self.pods = [m.pod(f"p-{m.node.name}") for m in self.members]
 
     def encapsulate(self, how):
@@ -44,7 +47,7 @@ class World:
 
     def record(self, key):
         found = self.site.etcd.get(f"/roost/v1/{key}")
-        return json.loads(found.value) if found else None
+        return json.loads(found) if found else None
 
 
 def ways(member):
@@ -62,8 +65,9 @@ def reach(pods, others=None, timeout=60):
                            f"{a.name} to reach {b.name}, {address}")
 
 
-def same_subnet(a, b):
-    return a.node.subnet is b.node.subnet
+def is_near(member, other, block):
+    """n6 tells no IPv4 address that a plain route could lead to."""
+    return member.node.subnet is other.node.subnet and (":" in block or other.node.name != "n6")
 
 
 def deletions(member):
@@ -115,6 +119,9 @@ def everywhere(world):
         # The node itself sends from its tunnel's address, and is answered.
         far = world.pods[0 if m is not world.members[0] else 4]
         assert all(m.node.ping(a) for a in far.addresses)
+    rows = Ctl(world.members[0].node, world.site.build).json("overlay")
+    assert {r["node"] for r in rows} == {f"n{i}" for i in range(2, 7)}
+    assert {r["way"] for r in rows} == {"tunnel"} and not any("problem" in r for r in rows)
     for family in ("-4", "-6"):
         said = world.under.router.run(["ip", family, "route"]).stdout
         assert "10.1." not in said and "fd10:1:" not in said
@@ -126,17 +133,11 @@ def direct_within_a_subnet(world):
     for m in world.members:
         def settled():
             found = ways(m)
-            return all(found[b] == ("direct" if same_subnet(m, o) and m_has(m, o, b) else "tunnel")
+            return all(found[b] == ("direct" if is_near(m, o, b) else "tunnel")
                        for o in world.members if o is not m for b in o.blocks())
         wait_until(settled, 30, f"{m} to reach its neighbours directly")
     reach(world.pods)
     assert ping.stop() == []
-
-
-def m_has(a, b, block):
-    """n6 has no IPv4 address that a plain route could lead to, and from there none leads away."""
-    six = ":" in block
-    return six or not {"n6"} & {a.node.name, b.node.name}
 
 
 def nodes_come_and_go(world):
@@ -184,8 +185,8 @@ def what_is_spoilt_comes_back(world, record_property):
         wait_until(lambda: m.status()["kernel"]["repairs"] > told
                    and all(pod.pod.ping(a) for a in far.addresses), 30, f"repair after: {what}")
         record_property(what, f"{time.monotonic() - began:.3f} s")
-    m.node.run("for l in $(bridge fdb show dev roost.vxlan | cut -d' ' -f1); do "
-               "bridge fdb del $l dev roost.vxlan; done", timeout=30)
+    m.node.run(["sh", "-c", "for l in $(bridge fdb show dev roost.vxlan | cut -d' ' -f1); do "
+                "bridge fdb del $l dev roost.vxlan; done"])
     began = time.monotonic()
     reach([pod], [far])
     record_property("forwarding table flushed", f"{time.monotonic() - began:.3f} s")
@@ -207,21 +208,21 @@ def nothing_that_vanishes_is_a_command(world):
     key = f"node/{m.node.name}"
     ping = SteadyPing(pod.pod, far.address, interval=0.01)
     vtep = world.record(key)["vtep"]
+    before = {m: deletions(m) for m in world.members}
     for name in ("node/n5", *(f"block/default/{b.replace('/', '-')}"
                               for b in world.members[4].blocks())):
         world.site.delete(name)
         wait_until(lambda: world.record(name), 10, f"{name} to be written again")
     world.site.delete("pool/web")
     m.agent.kill()
-    deleted = len(deletions(m))
     m.agent.start()
     assert ways(m) and world.record(key)["vtep"] == vtep
     reach([pod], world.pods[1:])
-    assert len(deletions(m)) == deleted
+    assert {m: deletions(m) for m in world.members} == before
     world.encapsulate("vxlan-cross-subnet")
     assert ping.stop() == []
-    # The tunnel's address outlives a boot.
-    rebooted = world.members[2]
+    # The tunnel's address outlives a boot, and others do not hear of one.
+    rebooted, before = world.members[2], deletions(m)
     vtep = world.record("node/n3")["vtep"]
     rebooted.node.reboot()
     world.under.default_routes(rebooted.node)
@@ -229,6 +230,7 @@ def nothing_that_vanishes_is_a_command(world):
     world.pods[2] = rebooted.pod("p-n3-again")
     reach([world.pods[2]], [pod, far])
     assert world.record("node/n3")["vtep"] == vtep
+    assert deletions(m) == before
 
 
 def another_tunnel_for_flannels_clients(world):
@@ -267,3 +269,43 @@ def another_tunnel_for_flannels_clients(world):
     for p in world.pods[:5]:
         wait_until(lambda: p.pod.ping("10.1.250.5"), 30, f"{p.name} to reach flannel's pod")
         wait_until(lambda: theirs.ping(p.address), 30, f"flannel's pod to reach {p.name}")
+
+
+def test_a_node_in_both(lab, etcd, build, bird_program):
+    """BGP beside the overlay: nothing of others is announced, and the overlay's ways are used."""
+    site = Site(lab, build, etcd, program=bird_program)
+    site.put("pool/cross", cidr=V4, encapsulation="vxlan-cross-subnet", namespaces=["none"])
+    site.put("pool/one", cidr="10.3.0.0/24", blockSize=32, encapsulation="vxlan-cross-subnet",
+             namespaces=["none"])
+    site.put("pool/one6", cidr="fd10:3::/120", blockSize=128, encapsulation="vxlan-cross-subnet",
+             namespaces=["none"])
+    site.put("pool/silent", cidr="10.2.0.0/16", encapsulation="vxlan", namespaces=["none"])
+    members = site.start(3)
+    # This one has no BIRD: the others know its blocks by the overlay alone.
+    alone = site.member(None, "--bird-config", "none").start()
+    pods = [m.pod(f"{name}-{m.node.name}", ipam={"type": "roost-ipam", "pool": name})
+            for m in (*members, alone) for name in ("cross", "silent", "one", "one6")]
+    for name in ("cross", "silent", "one"):
+        reach([p for p in pods if p.name.startswith(f"{name}-")])
+    sixes = [p for p in pods if p.name.startswith("one6-")]
+    reach(sixes)
+    blocks = {m: [b for b in m.blocks() if ":" not in b] for m in members}
+    silent = {b for m in members for b in blocks[m] if b.startswith("10.2.")}
+    for m in members:
+        wait_until(lambda: len(m.established()) == 2, 60, f"the sessions of {m}")
+    for m in members:
+        others = {b for o in members if o is not m for b in blocks[o]}
+        # BGP's way stands beside ours, and ours is better: the kernel shows both.
+        for block in others - silent:
+            wait_until(lambda: "proto bird" in m.node.run(
+                ["ip", "route", "show", block, "metric", "32"]).stdout, 60,
+                f"{m} to learn {block}")
+        assert {b: w for b, w in ways(m).items() if w == "missing"} == {}
+        # Without a session for IPv6 the overlay's way is the only one, and counts least.
+        for p in (p for p in sixes if p.member is not m):
+            assert "(1)" in m.bird.birdc(f"show route {p.address}/128")
+        for other in (o for o in members if o is not m):
+            session = f"n_{other.address().replace('.', '_')}"
+            said = m.bird.birdc(f"show route export {session}")
+            told = {line.split()[0] for line in said.splitlines() if "/" in line.split()[0]}
+            assert told == set(blocks[m]) - silent, said

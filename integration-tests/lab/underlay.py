@@ -38,6 +38,7 @@ class Underlay:
         node.routed = True  # the agent finds etcd by the router
         node.subnet = self.switches[subnet]
         node.subnet.add(node)
+        node.sysctl("net.ipv6.conf.eth0.keep_addr_on_down", 1)
         self.default_routes(node)
         return node
 
