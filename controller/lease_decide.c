@@ -18,6 +18,9 @@ void lease_decision_done(struct lease_decision *d)
 	*d = (struct lease_decision){ 0 };
 }
 
+/* Of those who say nothing of themselves. */
+static const struct lease_wish nothing;
+
 struct deciding {
 	const struct lease_view *view;
 	const struct mirror *mirror;
@@ -43,8 +46,8 @@ static enum lease_verdict out_of_memory(struct deciding *d)
 
 /* --- what there is -------------------------------------------------------------------------- */
 
-/* The block's entry and record; NULL: it is free. A record that cannot be read belongs to nobody
- * that we know: its node is "". */
+/* The block's entry and record; NULL: it is free. A record that cannot be read is all zero: it
+ * belongs to nobody that we know. */
 static const struct mirrored *find_block(const struct deciding *d, const struct prefix *subnet,
 					 struct block *ret)
 {
@@ -54,7 +57,7 @@ static const struct mirrored *find_block(const struct deciding *d, const struct 
 	if (key_block(key, d->call->network, subnet) < 0 || !(e = mirror_find(d->mirror, key)))
 		return NULL;
 	if (block_decode(key, e->kv.value, e->kv.value_len, ret, NULL) < 0)
-		*ret = (struct block){ .node = strdup("") };
+		*ret = (struct block){ .node = NULL };
 	return e;
 }
 
@@ -343,7 +346,7 @@ static enum lease_verdict taken_by(struct deciding *d, const struct block *block
 	char text[PREFIX_TEXT];
 
 	return REFUSE(d, "lease taken: %s belongs to node %s", prefix_print(subnet, text),
-		      block->node[0] ? block->node : "unknown, its record cannot be read");
+		      block->node ?: "unknown: its record cannot be read");
 }
 
 /* PUT of a lease, POST of a reservation: just this subnet, if it is free or the holder's. */
@@ -355,7 +358,7 @@ static enum lease_verdict take_one(struct deciding *d)
 	char text[PREFIX_TEXT], shown[POOL_SHOW_TEXT];
 	enum lease_verdict r;
 
-	if (e && strcmp(block.node, d->holder) == 0 && block.lease.public_ip.family)
+	if (e && block.lease.public_ip.family && strcmp(block.node, d->holder) == 0)
 		return refresh(d, e);
 	if (e)
 		return taken_by(d, &block, subnet);
@@ -386,7 +389,7 @@ static const struct mirrored *find_lease(struct deciding *d, struct block *ret,
 		err_set(d->err, 0, "there is no lease of %s on network %s", text, d->call->network);
 	else if (!ret->lease.public_ip.family)
 		err_set(d->err, 0, "%s belongs to node %s, whose agent alone gives it back", text,
-			ret->node);
+			ret->node ?: "unknown");
 	else
 		return e;
 	return NULL;
@@ -425,7 +428,7 @@ static enum lease_verdict unreserve(struct deciding *d)
 	d->wish = &same;
 	lease_holder_name(&same.public_ip, d->holder);
 	r = refresh(d, e);
-	d->wish = NULL;
+	d->wish = &nothing;
 	return r;
 }
 
@@ -438,7 +441,7 @@ enum lease_verdict lease_decide(const struct lease_view *view, const struct leas
 		.view = view,
 		.mirror = lease_view_mirror(view),
 		.call = call,
-		.wish = wish,
+		.wish = wish ?: &nothing,
 		.clock = clock,
 		.pool = lease_view_pool(view, call->network),
 		.busy = busy,

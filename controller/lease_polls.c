@@ -239,7 +239,8 @@ static void wait_for_change(struct lease_polls *p, struct serve_request *request
 	}
 	if (cursor <= lease_view_revision(p->o.view) || cursor <= p->known)
 		return;
-	q->probe = p->probe ? p->round + 1 : p->round + 1;
+	/* One that is under way was asked before this client came. */
+	q->probe = p->round + 1;
 	send_probe(p);
 }
 

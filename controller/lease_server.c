@@ -144,7 +144,7 @@ static void show_config(const struct lease_server *s, struct serve_request *requ
 		    ?: prefix_nth_block(&p->cidr, p->block_size, p->usable.v[p->usable.n - 1].last,
 					&c.last);
 	r = r ?: lease_render_config(&c, &text);
-	if (r < 0)
+	if (r < 0 || !text)
 		serve_reply_error(request, 500, 5, NULL, "%s", strerrordesc_np(-r));
 	else
 		serve_reply_text(request, 200, LEASE_CONTENT_TYPE, text, strlen(text));
@@ -155,7 +155,7 @@ static void show_reservations(const struct lease_server *s, struct serve_request
 {
 	AUTO(free) char *text = NULL;
 
-	if (lease_view_reservations(s->view, network, &text) < 0)
+	if (lease_view_reservations(s->view, network, &text) < 0 || !text)
 		serve_reply_error(request, 503, 11, NULL, "out of memory");
 	else
 		serve_reply_text(request, 200, LEASE_CONTENT_TYPE, text, strlen(text));

@@ -448,6 +448,5 @@ int lease_view_reservations(const struct lease_view *v, const char *name, char *
 		json_out_close(&out, '}');
 	}
 	json_out_close(&out, ']');
-	r = json_out_take(&out, ret) ?: r;
-	return r;
+	return json_out_take(&out, ret) ?: r;
 }

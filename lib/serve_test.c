@@ -187,6 +187,34 @@ static void the_plugins_client_understands_it(void **unused)
 	assert_int_equal(status, 0);
 }
 
+/* --- a server that matches paths itself, and speaks plainly ---------------------------------- */
+
+static void say_path(struct serve_request *q, void *arg)
+{
+	(void)arg;
+	if (strcmp(serve_path(q), "/busy") == 0)
+		serve_reply_error(q, 503, 11, "why", "come %s", "again");
+	else
+		serve_reply_error(q, 500, 5, NULL, "%s %s", serve_method(q), serve_path(q));
+}
+
+static void whatever_no_route_matches_may_have_a_handler(void **unused)
+{
+	(void)unused;
+	static const struct serve_route fine[] = { { "GET", "/fine", lab_fine } };
+	const struct serve_config config = { .routes = fine,
+					     .n_routes = 1,
+					     .other = say_path,
+					     .plain_errors = true,
+					     .connection_memory = 4096 };
+
+	lab_serve(config);
+	lab_expect_fine();
+	lab_try("PUT /fine HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", 500, "PUT /fine\n");
+	lab_try("GET /a/b HTTP/1.1\r\nHost: x\r\n\r\n", 500, "GET /a/b\n");
+	lab_try("GET /busy HTTP/1.1\r\nHost: x\r\n\r\n", 503, "come again: why\n");
+}
+
 /* --- the socket ----------------------------------------------------------------------------- */
 
 static void the_socket_takes_the_place_of_a_stale_one_only(void **unused)
@@ -248,6 +276,8 @@ int main(void)
 		WITH_SERVER(heads_say_what_there_is),
 		WITH_SERVER(requests_in_a_row_are_answered_in_a_row),
 		WITH_SERVER(the_plugins_client_understands_it),
+		cmocka_unit_test_setup_teardown(whatever_no_route_matches_may_have_a_handler,
+						lab_setup, lab_teardown),
 		cmocka_unit_test_setup_teardown(the_socket_takes_the_place_of_a_stale_one_only,
 						lab_setup, lab_teardown),
 		cmocka_unit_test_setup_teardown(the_socket_is_born_with_its_mode, lab_setup,

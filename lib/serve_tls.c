@@ -117,8 +117,9 @@ int serve_tls_reload(struct serve_tls *t, struct err *err)
 	AUTO(identity_free) struct identity *i = NULL;
 	int r = load(&t->files, &i, err);
 
-	if (r == 0)
-		r = check_pair(&t->files, i, err);
+	if (r < 0 || !i)
+		return r;
+	r = check_pair(&t->files, i, err);
 	if (r < 0)
 		return r;
 	SLIST_INSERT_HEAD(&t->identities, i, entry);

@@ -292,6 +292,30 @@ static void a_server_that_ends_answers_all(void **unused)
 	lab_expect_closed(half);
 }
 
+/* As many as wait for the same thing. */
+static void one_answer_serves_many(void **unused)
+{
+	(void)unused;
+	struct serve_shared *shared = serve_shared_new(200, "text/plain", "news", 4);
+	int fds[MANY];
+
+	test.deadline_ms = SERVE_FOREVER;
+	for (size_t i = 0; i < MANY; i++)
+		fds[i] = lab_ask(WAIT);
+	turn_until_held(MANY);
+	/* One of them has gone before it could be told. */
+	close(fds[0]);
+	turn_until_held(MANY - 1);
+	while (test.n_held)
+		serve_reply_shared(test.held[--test.n_held], shared);
+	serve_shared_unref(shared);
+	for (size_t i = 1; i < MANY; i++) {
+		lab_expect(fds[i], 200, "news");
+		close(fds[i]);
+	}
+	assert_int_equal(test.ended[SERVE_GONE], 1);
+}
+
 static int tcp_listener(struct sockaddr_in *sa)
 {
 	socklen_t n = sizeof(*sa);
@@ -340,6 +364,7 @@ int main(void)
 		WITH_SERVER(a_client_that_is_killed_is_noticed),
 		WITH_SERVER(who_has_only_finished_speaking_still_listens),
 		WITH_SERVER(many_wait_at_once),
+		WITH_SERVER(one_answer_serves_many),
 		WITH_SERVER(a_server_that_ends_answers_all),
 		WITH_SERVER(it_serves_tcp_too),
 	};

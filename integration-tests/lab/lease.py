@@ -12,11 +12,15 @@
 
 import http.client
 import json
+import os
+import pathlib
 import select
 import socket
 import ssl
+import subprocess
 import typing
 
+from . import cost
 from .controller import Controller
 from .wait import wait_until
 
@@ -144,3 +148,31 @@ def client_tls(authority, certificate=None):
     if certificate:
         context.load_cert_chain(certificate.cert, certificate.key)
     return context
+
+
+def load(server, build, acquirers, polls):
+    """The figures of lease-load, with the server's memory and processor time."""
+    def seconds():
+        stat = pathlib.Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+
+    def status(key):
+        return cost.status(server.process.pid, key) // 1024
+    p = server.node.popen([build / "lease-load", "127.0.0.1", PORT, acquirers, polls],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True)
+    line = p.stderr.readline()
+    assert "waiting" in line, line + p.stderr.read()
+    wait_until(lambda: server.metrics().get("roost_lease_polls") == polls, 60, "all to wait")
+    before, memory = seconds(), status("VmRSS")
+    out, err = p.communicate("\n", timeout=150)
+    assert p.returncode == 0, err
+    return {**json.loads(out), "memory": memory, "peak": status("VmHWM"), "cpu": seconds() - before}
+
+
+def figures(told):
+    a, s, w = told["acquire"], told["snapshot"], told["wake"]
+    return (f"{a['n']} leases acquired in {a['seconds']:.1f} s (p99 {a['p99_ms']:.0f} ms), "
+            f"{s['n']} snapshots of {told['snapshot_bytes'] // 1024} KiB in {s['seconds']:.1f} s, one "
+            f"change heard by {w['n']} in {w['seconds'] * 1000:.0f} ms ({told['cpu'] * 1000:.0f} ms of "
+            f"processor time), memory {told['memory']} MB with all waiting, {told['peak']} at most")

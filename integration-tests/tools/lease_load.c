@@ -177,7 +177,8 @@ static void finish(size_t n)
 	for (size_t done = 0; done < n;) {
 		done += turn(1000);
 		if (now() > until) {
-			fprintf(stderr, "lease_load: %zu of %zu answers within two minutes\n", done, n);
+			fprintf(stderr, "lease_load: %zu of %zu answers within two minutes\n", done,
+				n);
 			exit(1);
 		}
 	}
