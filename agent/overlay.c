@@ -132,9 +132,16 @@ static void gather_self(struct overlay *o, struct overlay_input *in)
 	}
 }
 
+static bool all_listed(const struct overlay *o)
+{
+	return route_records_synced(o->o.records, ROUTE_NODE) &&
+	       route_records_synced(o->o.records, ROUTE_BLOCK);
+}
+
+/* None while they are being listed for the first time: each page would be a plan of its own. */
 static const void **gather_records(const struct overlay *o, enum route_kind kind, size_t *ret_n)
 {
-	size_t n = route_records_count(o->o.records, kind);
+	size_t n = all_listed(o) ? route_records_count(o->o.records, kind) : 0;
 	const void **v = calloc(n ?: 1, sizeof(*v));
 
 	for (size_t i = 0; v && i < n; i++)
@@ -272,9 +279,7 @@ void overlay_mark(struct overlay *o)
 
 bool overlay_in_sync(const struct overlay *o)
 {
-	return o->known && !o->stale &&
-	       (!o->watching || (route_records_synced(o->o.records, ROUTE_NODE) &&
-				 route_records_synced(o->o.records, ROUTE_BLOCK)));
+	return o->known && !o->stale && (!o->watching || all_listed(o));
 }
 
 static void *copy_of(const void *v, size_t n, size_t size)
