@@ -56,7 +56,7 @@ static void tell_unrouted(const struct overlay *o)
 		snprintf(part, sizeof(part), "overlay-pool/%s", p->name);
 		health_set(o->o.health, part, LOG_LEVEL_WARNING,
 			   "pool %s has an encapsulation but is not routed, so it is not in the "
-			   "overlay: `roostctl pool set %s routed=true`, or encapsulation=none",
+			   "overlay: `roostctl pool edit %s routed=true`, or encapsulation=none",
 			   p->name, p->name);
 	}
 	health_sweep(o->o.health, "overlay-pool/");
