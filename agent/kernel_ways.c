@@ -22,10 +22,14 @@ enum kernel_way kernel_way(const struct kernel *k, const struct prefix *block)
 										: 0 };
 	const struct held_route *r = kernel_view_routes(&k->view, &key);
 
-	for (; r; r = r->next)
-		if (r->h.held && r->route.protocol == route_protocol &&
-		    kroute_has_gateway(&r->route))
-			return is_tunnel(k, r->route.hop.oif) ? KERNEL_WAY_TUNNEL
-							      : KERNEL_WAY_DIRECT;
+	for (; r; r = r->next) {
+		if (!r->h.held || r->route.protocol != route_protocol)
+			continue;
+		/* An IPv6 block of a single address is its own next hop. */
+		if (is_tunnel(k, r->route.hop.oif))
+			return KERNEL_WAY_TUNNEL;
+		if (kroute_has_gateway(&r->route))
+			return KERNEL_WAY_DIRECT;
+	}
 	return KERNEL_WAY_NONE;
 }

@@ -56,7 +56,7 @@ static void tell_unrouted(const struct overlay *o)
 		snprintf(part, sizeof(part), "overlay-pool/%s", p->name);
 		health_set(o->o.health, part, LOG_LEVEL_WARNING,
 			   "pool %s has an encapsulation but is not routed, so it is not in the "
-			   "overlay: `roostctl pool set %s routed=true`, or encapsulation=none",
+			   "overlay: `roostctl pool edit %s routed=true`, or encapsulation=none",
 			   p->name, p->name);
 	}
 	health_sweep(o->o.health, "overlay-pool/");
@@ -132,9 +132,16 @@ static void gather_self(struct overlay *o, struct overlay_input *in)
 	}
 }
 
+static bool all_listed(const struct overlay *o)
+{
+	return route_records_synced(o->o.records, ROUTE_NODE) &&
+	       route_records_synced(o->o.records, ROUTE_BLOCK);
+}
+
+/* None while they are being listed for the first time: each page would be a plan of its own. */
 static const void **gather_records(const struct overlay *o, enum route_kind kind, size_t *ret_n)
 {
-	size_t n = route_records_count(o->o.records, kind);
+	size_t n = all_listed(o) ? route_records_count(o->o.records, kind) : 0;
 	const void **v = calloc(n ?: 1, sizeof(*v));
 
 	for (size_t i = 0; v && i < n; i++)
@@ -270,11 +277,17 @@ void overlay_mark(struct overlay *o)
 	pass_mark(o->pass);
 }
 
+bool overlay_pool_is_silent(const struct overlay *o, const char *pool)
+{
+	for (size_t i = 0; i < o->pools.n; i++)
+		if (strcmp(o->pools.v[i].name, pool) == 0)
+			return !o->pools.v[i].announce;
+	return false;
+}
+
 bool overlay_in_sync(const struct overlay *o)
 {
-	return o->known && !o->stale &&
-	       (!o->watching || (route_records_synced(o->o.records, ROUTE_NODE) &&
-				 route_records_synced(o->o.records, ROUTE_BLOCK)));
+	return o->known && !o->stale && (!o->watching || all_listed(o));
 }
 
 static void *copy_of(const void *v, size_t n, size_t size)

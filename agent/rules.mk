@@ -97,6 +97,7 @@ PURE_TESTS += $(addprefix agent/, \
 	route_records_test \
 	routing_compare_test \
 	desired_overlay_test \
+	overlay_pools_test \
 	desired_bird_test \
 	kernel_view_test \
 	delta_kernel_test \
@@ -117,5 +118,6 @@ TESTS += $(addprefix agent/, \
 
 FUZZERS += $(addprefix agent/, \
 	pin_fuzz \
+	overlay_pools_fuzz \
 	kernel_view_fuzz \
 	)

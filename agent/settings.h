@@ -38,7 +38,7 @@ struct settings {
 	unsigned log_format;              /* enum log_format */
 	const char *machine_id, *boot_id; /* "": the machine's own */
 	uint32_t route_protocol, static_route_protocol;
-	uint32_t minute;                  /* ms of one, for house-keeping */
+	uint32_t minute; /* ms of one, for house-keeping */
 };
 
 extern const struct option_table settings_table;

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from lab import wait_until
+from lab.ctl import Ctl
 from lab.site import Member, Site
 from lab.steady import SteadyPing
 from lab.underlay import Underlay
@@ -98,6 +99,7 @@ def test_six_nodes_in_three_subnets(world, record_property):
     what_is_spoilt_comes_back(world, record_property)
     nothing_that_vanishes_is_a_command(world)
     another_tunnel_for_flannels_clients(world)
+    without_such_a_pool_all_of_it_goes(world)
 
 
 def everywhere(world):
@@ -118,6 +120,12 @@ def everywhere(world):
         # The node itself sends from its tunnel's address, and is answered.
         far = world.pods[0 if m is not world.members[0] else 4]
         assert all(m.node.ping(a) for a in far.addresses)
+    rows = Ctl(world.members[0].node, world.site.build).json("overlay")
+    assert {r["node"] for r in rows} == {f"n{i}" for i in range(2, 7)}
+    assert {r["way"] for r in rows} == {"tunnel"} and not any("problem" in r for r in rows)
+    check = world.members[0].node.run([world.site.build / "roostctl", "ipam", "check",
+                                       *world.site.etcd.flags()], check=False)
+    assert check.returncode == 0, check.stdout
     for family in ("-4", "-6"):
         said = world.under.router.run(["ip", family, "route"]).stdout
         assert "10.1." not in said and "fd10:1:" not in said
@@ -204,21 +212,21 @@ def nothing_that_vanishes_is_a_command(world):
     key = f"node/{m.node.name}"
     ping = SteadyPing(pod.pod, far.address, interval=0.01)
     vtep = world.record(key)["vtep"]
+    before = {m: deletions(m) for m in world.members}
     for name in ("node/n5", *(f"block/default/{b.replace('/', '-')}"
                               for b in world.members[4].blocks())):
         world.site.delete(name)
         wait_until(lambda: world.record(name), 10, f"{name} to be written again")
     world.site.delete("pool/web")
     m.agent.kill()
-    deleted = len(deletions(m))
     m.agent.start()
     assert ways(m) and world.record(key)["vtep"] == vtep
     reach([pod], world.pods[1:])
-    assert len(deletions(m)) == deleted
+    assert {m: deletions(m) for m in world.members} == before
     world.encapsulate("vxlan-cross-subnet")
     assert ping.stop() == []
-    # The tunnel's address outlives a boot.
-    rebooted = world.members[2]
+    # The tunnel's address outlives a boot, and others do not hear of one.
+    rebooted, before = world.members[2], deletions(m)
     vtep = world.record("node/n3")["vtep"]
     rebooted.node.reboot()
     world.under.default_routes(rebooted.node)
@@ -226,6 +234,7 @@ def nothing_that_vanishes_is_a_command(world):
     world.pods[2] = rebooted.pod("p-n3-again")
     reach([world.pods[2]], [pod, far])
     assert world.record("node/n3")["vtep"] == vtep
+    assert deletions(m) == before
 
 
 def another_tunnel_for_flannels_clients(world):
@@ -264,3 +273,54 @@ def another_tunnel_for_flannels_clients(world):
     for p in world.pods[:5]:
         wait_until(lambda: p.pod.ping("10.1.250.5"), 30, f"{p.name} to reach flannel's pod")
         wait_until(lambda: theirs.ping(p.address), 30, f"flannel's pod to reach {p.name}")
+
+
+def without_such_a_pool_all_of_it_goes(world):
+    world.encapsulate("none")
+    for m in world.members:
+        wait_until(lambda: not device(m) and not device(m, "roost.vxlan6"), 30, f"{m} untunnelled")
+        wait_until(lambda: "vtep" not in world.record(f"node/{m.node.name}"), 30, f"{m} to say so")
+        assert not [r for r in (*m.routes().values(), *m.routes("-6").values())
+                    if "proto 114" in r and "via" in r]
+        wait_until(lambda: '"reserved"' not in world.site.etcd.ctl(
+            "get", "--prefix", f"/roost/v1/host/{m.node.name}/address/"), 30, f"{m}'s addresses")
+
+
+def test_a_node_in_both(lab, etcd, build, bird_program):
+    """BGP beside the overlay: nothing of others is announced, and the overlay's ways are used."""
+    site = Site(lab, build, etcd, program=bird_program)
+    site.put("pool/cross", cidr=V4, encapsulation="vxlan-cross-subnet", namespaces=["none"])
+    site.put("pool/one", cidr="10.3.0.0/24", blockSize=32, encapsulation="vxlan-cross-subnet",
+             namespaces=["none"])
+    site.put("pool/one6", cidr="fd10:3::/120", blockSize=128, encapsulation="vxlan-cross-subnet",
+             namespaces=["none"])
+    site.put("pool/silent", cidr="10.2.0.0/16", encapsulation="vxlan", namespaces=["none"])
+    members = site.start(3)
+    # This one has no BIRD: the others know its blocks by the overlay alone.
+    alone = site.member(None, "--bird-config", "none").start()
+    pods = [m.pod(f"{name}-{m.node.name}", ipam={"type": "roost-ipam", "pool": name})
+            for m in (*members, alone) for name in ("cross", "silent", "one", "one6")]
+    for name in ("cross", "silent", "one"):
+        reach([p for p in pods if p.name.startswith(f"{name}-")])
+    sixes = [p for p in pods if p.name.startswith("one6-")]
+    reach(sixes)
+    blocks = {m: [b for b in m.blocks() if ":" not in b] for m in members}
+    silent = {b for m in members for b in blocks[m] if b.startswith("10.2.")}
+    for m in members:
+        wait_until(lambda: len(m.established()) == 2, 60, f"the sessions of {m}")
+    for m in members:
+        others = {b for o in members if o is not m for b in blocks[o]}
+        # BGP's way stands beside ours, and ours is better: the kernel shows both.
+        for block in others - silent:
+            wait_until(lambda: "proto bird" in m.node.run(
+                ["ip", "route", "show", block, "metric", "32"]).stdout, 60,
+                f"{m} to learn {block}")
+        assert {b: w for b, w in ways(m).items() if w == "missing"} == {}
+        # Without a session for IPv6 the overlay's way is the only one, and counts least.
+        for p in (p for p in sixes if p.member is not m):
+            assert "(1)" in m.bird.birdc(f"show route {p.address}/128")
+        for other in (o for o in members if o is not m):
+            session = f"n_{other.address().replace('.', '_')}"
+            said = m.bird.birdc(f"show route export {session}")
+            told = {line.split()[0] for line in said.splitlines() if "/" in line.split()[0]}
+            assert told == set(blocks[m]) - silent, said

@@ -10,7 +10,7 @@
 #include "lib/endpoint.h"
 
 #define ASK_MS          8000
-#define POLL_MS         60000
+#define POLL_MS         300000
 #define RETRY_FIRST_US  100000
 #define RETRY_MAX_US    5000000
 #define RETRY_AFTER_MAX 30

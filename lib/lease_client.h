@@ -7,8 +7,9 @@
  * Stays with one server while it answers, goes to the next at once when it does not,
  * and waits (0.1 s growing to 5 s, jittered, or as long as the server asks for) after a
  * full round. Following: the network's configuration, all leases, then long polls from
- * the cursor. A poll that nothing happens to ends after a minute; the configuration is
- * then asked for again, which also shows that the server still lives. When every server
+ * the cursor. A poll that nothing happens to ends after five minutes; the configuration is
+ * then asked for again, which also shows that the server still lives (a machine that is gone
+ * is found sooner, by TCP's keep-alive). When every server
  * has failed, that is trouble, and after it all leases are read anew before anybody is
  * told that it is over.
  */
@@ -38,7 +39,7 @@ struct lease_client_options {
 	const char *network; /* "_", or a name */
 	const char *name;    /* who we are: decides which server is tried first */
 	struct http_tls tls;
-	uint32_t poll_ms; /* how long nothing may happen; 0: a minute */
+	uint32_t poll_ms; /* how long nothing may happen; 0: five minutes */
 	const struct lease_client_handlers *handlers;
 	void *arg;
 };

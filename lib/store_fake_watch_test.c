@@ -12,7 +12,7 @@
 
 /* --- what the watcher hears, as text -------------------------------------------------------- */
 
-static char story[4096];
+static char story[8192];
 
 static void say(const char *fmt, ...) PRINTF_LIKE(1, 2);
 static void say(const char *fmt, ...)
@@ -93,6 +93,35 @@ static struct store *watched(void)
 }
 
 /* --- following ------------------------------------------------------------------------------ */
+
+/* What a watch has still to see is kept, everything else goes: a daemon runs for months. */
+static void history_is_trimmed_to_what_watches_need(void **unused)
+{
+	(void)unused;
+	AUTO(store_free) struct store *s = watched();
+	struct memory *m = (struct memory *)s;
+
+	for (int i = 0; i < 1000; i++) {
+		store_fake_put(s, "/q", "not watched");
+		store_fake_run(s);
+		memory_trim(m);
+		assert_true(m->etcd.history.n < 100);
+	}
+	store_fake_follow(s, false);
+	store_fake_run(s);
+	for (int i = 0; i < 200; i++)
+		store_fake_put(s, "/p/b", "4");
+	memory_trim(m);
+	assert_true(m->etcd.history.n >= 200);
+	story[0] = '\0';
+	store_fake_put(s, "/p/a", "5");
+	store_fake_follow(s, true);
+	store_fake_run(s);
+	assert_non_null(strstr(story, "+/p/b=4@1004 +/p/b=4@1005"));
+	assert_non_null(strstr(story, "+/p/a=5@1204"));
+	memory_trim(m);
+	assert_int_equal(m->etcd.history.n, 0);
+}
 
 static void events_follow_the_list_in_order(void **unused)
 {
@@ -538,6 +567,7 @@ int main(void)
 		cmocka_unit_test(handlers_are_optional),
 		cmocka_unit_test(after_a_cut_the_watch_goes_on_where_it_was),
 		cmocka_unit_test(the_watches_alone_can_be_cut),
+		cmocka_unit_test(history_is_trimmed_to_what_watches_need),
 		cmocka_unit_test(without_a_connection_nothing_is_listed),
 		cmocka_unit_test(a_list_cut_half_way_begins_again),
 		cmocka_unit_test(a_list_that_fails_is_tried_again),

@@ -14,7 +14,8 @@
 #include "lib/store_memory.h"
 #include "lib/vtep.h"
 
-#define MINUTE_MS 60000
+#define MINUTE_MS    60000
+#define POLL_MINUTES 5
 /* Steps in one go, so that a long list does not hold up a pod. */
 #define STEPS_AT_ONCE 64
 #define SPREAD        256
@@ -482,7 +483,7 @@ int store_lease_new(sd_event *event, const struct store_lease_options *o, struct
 		.network = o->network,
 		.name = o->node,
 		.tls = o->tls,
-		.poll_ms = o->minute_ms,
+		.poll_ms = POLL_MINUTES * o->minute_ms,
 		.handlers = &handlers,
 		.arg = s,
 	};

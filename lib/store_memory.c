@@ -4,8 +4,8 @@
 #include "lib/store_memory_parts.h"
 
 #define PAGE_KEYS 5000
-/* History is thrown away in lots, not one by one. */
-#define TRIM_LOT 1024
+/* History is thrown away in lots, not one by one; a status record may have 8 kB. */
+#define TRIM_LOT 64
 
 /* --- the queue ------------------------------------------------------------------------------ */
 
@@ -64,7 +64,7 @@ void memory_connect(struct memory *m, bool online, bool following, const char *c
 
 void memory_trim(struct memory *m)
 {
-	if (m->etcd.history.n >= TRIM_LOT + m->etcd.keys.n)
+	if (m->etcd.history.n >= TRIM_LOT)
 		memory_history_trim(&m->etcd, memory_watches_need(m));
 }
 

@@ -19,6 +19,7 @@ def tell(stage):
     cross(stage, pods)
     lose_agent(stage, pods)
     lose_etcd(stage, pods)
+    go_under(stage, pods)
     keep_house(stage)
     look(stage)
 
@@ -113,6 +114,25 @@ def lose_etcd(stage, pods):
                      f"/roost/v1/host/{member.node.name}/address/ | grep .")
     assert late.address in shown
     late.delete()
+
+
+def go_under(stage, pods):
+    a, b = pods[0], pods[1]
+    stage.say("a fabric that will not learn routes: the pool becomes an overlay, the router forgets it")
+    # Nodes reach each other's own addresses, as they would anywhere.
+    stage.etcd.switch.heal()
+    stage.sh(stage.control, "roostctl pool edit web encapsulation=vxlan")
+    stage.wait(lambda: "10.1." not in " ".join(routes(stage.router)), "the router without pods")
+    wait_way(stage, a, b.address)
+    stage.sh(a.member.node, "roostctl overlay")
+    stage.sh(a.member.node, "ip route show proto roost")
+    stage.sh(a.member.node, f"ping -n -c 2 -i 0.1 {b.address}", pod=a)
+    stage.say("and back: the tunnels go, the router learns again")
+    stage.sh(stage.control, "roostctl pool edit web encapsulation=none")
+    stage.etcd.switch.separate(*[m.node for m in stage.members])
+    stage.wait(lambda: "vxlan" not in a.member.node.run("ip -br link").stdout, "no tunnel")
+    for one, other in ((a, b), (b, pods[2]), (pods[2], a)):
+        wait_way(stage, one, other.address)
 
 
 def keep_house(stage):
