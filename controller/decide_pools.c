@@ -189,16 +189,6 @@ static uint32_t count_lacking(const struct mirror *m, const struct pool *pool,
 
 /* --- the record ----------------------------------------------------------------------------- */
 
-/* As far as a record's text may go. */
-static void as_word(const char *text, char *ret, size_t size)
-{
-	size_t n = 0;
-
-	for (; *text && n + 1 < size; text++)
-		ret[n++] = *text >= ' ' && *text <= '~' ? *text : '?';
-	ret[n] = '\0';
-}
-
 /* The old events and a new one; what is too old falls out. v has room for all. */
 static size_t add_event(struct pool_event *v, size_t n, const char *utc, const char *what)
 {
@@ -360,8 +350,7 @@ static void decide_one(struct pools *p, const struct mirror *m, const struct mir
 		return;
 	}
 	if (r < 0) {
-		as_word(err.text, word, sizeof(word));
-		found.invalid = word;
+		found.invalid = text_printable(err.text, word, sizeof(word));
 		p->invalid++;
 		write_status(m, &found, utc, ret);
 		return;

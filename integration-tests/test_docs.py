@@ -162,7 +162,7 @@ def test_configuration_has_every_flag_and_every_field(lab, build):
     flags = {f for program in ("roostd", "roost-confd", "roost-controller")
              for f in re.findall(r"^  (--[a-z-]+)", lab.run([build / program, "--help"]).stdout, re.M)}
     keys = (ROOT / "docs/KEYS.md").read_text()
-    fields = {f for record in ("config", "pool/", "spec/", "peer/")
+    fields = {f for record in ("config", "pool/", "spec/", "peer/", "static-route/")
               for row in re.findall(r"^\| (`.*?) \|", keys.split(f"\n## {record}")[1].split("\n## ")[0], re.M)
               for f in re.findall(r"`([^`]+)`", row)}
     assert len(flags) > 20 and len(fields) > 70, "nothing was found to look for"

@@ -78,7 +78,7 @@ const struct field_type field_text = {
 	.done = text_done,
 };
 
-/* --- number, flag, choice ------------------------------------------------------------------- */
+/* --- number, revision, flag, choice --------------------------------------------------------- */
 
 static int number_init(const struct field *f, void *at)
 {
@@ -119,6 +119,33 @@ const struct field_type field_number = {
 	.read = number_read,
 	.write = number_write,
 	.equal = number_equal,
+};
+
+static int revision_read(const struct field *f, struct json_at in, void *at)
+{
+	(void)f;
+	return json_read_integer(in, 0, INT64_MAX, at) < 0 ? -EINVAL : 0;
+}
+
+static int revision_write(const struct field *f, const void *at, const void *usual,
+			  struct json_object **ret)
+{
+	(void)f;
+	(void)usual;
+	*ret = json_object_new_int64(*(const int64_t *)at);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static bool revision_equal(const struct field *f, const void *a, const void *b)
+{
+	(void)f;
+	return *(const int64_t *)a == *(const int64_t *)b;
+}
+
+const struct field_type field_revision = {
+	.read = revision_read,
+	.write = revision_write,
+	.equal = revision_equal,
 };
 
 static int flag_init(const struct field *f, void *at)
@@ -223,68 +250,4 @@ const struct field_type field_time = {
 	.read = time_read,
 	.write = time_write,
 	.equal = time_equal,
-};
-
-/* --- selector ------------------------------------------------------------------------------- */
-
-static int selector_init(const struct field *f, void *at)
-{
-	return text_init(f, &((struct selector_text *)at)->text);
-}
-
-static int selector_read(const struct field *f, struct json_at in, void *at)
-{
-	AUTO(selector_free) struct selector *parsed = NULL;
-	struct selector_text *ret = at;
-	const char *text;
-	struct err why;
-	int r = json_read_text(in, JSON_STRING_MAX, &text);
-
-	(void)f;
-	if (r < 0)
-		return r;
-	r = selector_parse(text, &parsed, &why);
-	if (r == -ENOMEM)
-		return r;
-	if (r < 0)
-		return json_wrong(in, "%s", why.text);
-	r = text_replace(&ret->text, text);
-	if (r < 0)
-		return r;
-	selector_free(ret->parsed);
-	ret->parsed = TAKE(parsed);
-	return 0;
-}
-
-static int selector_write(const struct field *f, const void *at, const void *usual,
-			  struct json_object **ret)
-{
-	(void)f;
-	(void)usual;
-	return text_value(text_of(&((const struct selector_text *)at)->text), ret);
-}
-
-static bool selector_equal(const struct field *f, const void *a, const void *b)
-{
-	const struct selector_text *x = a, *y = b;
-
-	return text_equal(f, &x->text, &y->text);
-}
-
-static void selector_done(const struct field *f, void *at)
-{
-	struct selector_text *s = at;
-
-	text_done(f, &s->text);
-	selector_free(s->parsed);
-	s->parsed = NULL;
-}
-
-const struct field_type field_selector = {
-	.blank_is_absent = true,
-	.init = selector_init,
-	.read = selector_read,
-	.write = selector_write,
-	.equal = selector_equal,
-	.done = selector_done,
 };

@@ -249,3 +249,38 @@ const struct field_type field_list = {
 	.equal = list_equal,
 	.done = list_done,
 };
+
+/* --- only: a list of one, written as the element itself ------------------------------------- */
+
+static int only_read(const struct field *f, struct json_at in, void *at)
+{
+	const struct field *list_of = f - 1;
+	struct any_list *list = at;
+	int r;
+
+	if (list->n)
+		return json_wrong(in, "\"%s\" is given too, only one of the two may be",
+				  list_of->name);
+	list->v = calloc(1, f->size);
+	if (!list->v)
+		return -ENOMEM;
+	r = element_read(f, in, list);
+	if (r < 0)
+		list_done(f, list);
+	return r;
+}
+
+/* The list's own line writes, compares and releases. */
+static bool only_equal(const struct field *f, const void *a, const void *b)
+{
+	(void)f;
+	(void)a;
+	(void)b;
+	return true;
+}
+
+const struct field_type field_only = {
+	.blank_is_absent = true,
+	.read = only_read,
+	.equal = only_equal,
+};

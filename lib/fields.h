@@ -67,6 +67,13 @@ struct field {
 #define LIST(record, member, json, element)                                                        \
 	FIELD(record, member, json, list), .fields = (element),                                    \
 					   .size = sizeof(*((struct record *)0)->member.v)
+/*
+ * "gateway": the only element of the list that the line before, "gateways", describes. Read where
+ * the list was not given (both are refused), never written.
+ */
+#define ONLY(record, member, json, element)                                                        \
+	FIELD(record, member, json, only), .fields = (element),                                    \
+					   .size = sizeof(*((struct record *)0)->member.v)
 /* The one line of an element's table. */
 #define ELEMENT(kind) .type = &field_##kind
 #define ELEMENT_OBJECT(record, table)                                                              \
@@ -75,7 +82,8 @@ struct field {
 
 extern const struct field_type field_text, field_number, field_flag, field_choice, field_address,
 	field_prefix, field_host_prefix, field_range, field_time, field_mac, field_selector,
-	field_labels, field_list, field_object, field_maybe, field_neighbour;
+	field_labels, field_list, field_only, field_object, field_maybe, field_neighbour,
+	field_revision;
 
 typedef const char *field_c_text;
 typedef uint32_t field_c_number;
@@ -92,6 +100,8 @@ typedef struct label_map field_c_labels;
 typedef unsigned field_c_maybe; /* enum maybe */
 typedef struct neighbour field_c_neighbour;
 typedef struct texts field_c_list; /* anything with v and n */
+typedef struct texts field_c_only; /* the same member: another way to write a list of one */
+typedef int64_t field_c_revision;  /* of a key in etcd */
 
 /* Defaults into a zeroed struct. On failure as well fields_done() releases it. */
 int fields_init(const struct field *table, size_t n, void *record);

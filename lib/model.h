@@ -256,6 +256,61 @@ struct address_record {
 };
 RECORD(address_record)
 
+/* --- static route --------------------------------------------------------------------------- */
+
+enum on_tamper { ON_TAMPER_RESTORE, ON_TAMPER_REPORT };
+
+#define STATIC_ROUTE_GATEWAYS_MAX 32
+
+struct static_route {
+	const char *name; /* key */
+	struct selector_text node_selector;
+	char deleting[TIME_TEXT]; /* "": it is to be there */
+	struct prefix subnet;
+	struct addresses gateways; /* of the subnet's family, no two alike; empty: detected */
+	uint32_t table;            /* 0: the agent's default for all, which is main */
+	uint32_t metric;
+	enum on_tamper on_tamper;
+};
+RECORD(static_route)
+
+/*
+ * What a record says that is wrong elsewhere: whom it concerns and whether it is to go. So the
+ * nodes that it selects can report what is wrong, and it can be deleted. Each of the two is read
+ * by itself; -EINVAL with a sentence only where neither is sound.
+ */
+struct static_route_head {
+	const char *name;    /* key */
+	bool selector_known; /* or else nobody can tell whom the record means */
+	struct selector_text node_selector;
+	char deleting[TIME_TEXT];
+};
+int static_route_head_decode(const char *key, const char *json, size_t len,
+			     struct static_route_head *ret, struct err *err);
+void static_route_head_done(struct static_route_head *head);
+static inline void static_route_head_done_auto(struct static_route_head *head)
+{
+	static_route_head_done(head);
+}
+
+struct static_route_tampered {
+	uint32_t count;
+	char last[TIME_TEXT];
+};
+
+/* By the node's agent. Without a subnet nothing is in the kernel, and error says why. */
+struct static_route_status {
+	const char *name, *node;   /* key */
+	struct prefix subnet;      /* as the kernel has it; or family 0 */
+	struct addresses gateways; /* those in the kernel */
+	uint32_t table;            /* 0 with no subnet */
+	char since[TIME_TEXT];     /* that it is so: applied, or in error */
+	int64_t revision;          /* of the record that this is about */
+	const char *error;         /* sentence_check; "" */
+	struct static_route_tampered tampered;
+};
+RECORD(static_route_status)
+
 /* --- peer, filter --------------------------------------------------------------------------- */
 
 #define UNSET UINT32_MAX /* a number that the record leaves to config, or leaves alone */

@@ -36,14 +36,45 @@ TRY(host_block, "host/n1/ipv6/block/default/fd00:1::40-122")
 TRY(address_record, "host/n1/address/default/10.1.0.5")
 TRY(peer, "peer/tor")
 TRY(filter, "filter/in")
+TRY(static_route, "static-route/vpn")
+TRY(static_route_status, "status/static-route/vpn/n1")
+
+/* What is a whole record has a head, and the head says the same. */
+static void try_static_route_and_head(const char *json, size_t len)
+{
+	AUTO(static_route_done) struct static_route route = { 0 };
+	AUTO(static_route_head_done) struct static_route_head head = { 0 };
+	struct err err = { "" };
+	int r = static_route_head_decode("static-route/vpn", json, len, &head, &err);
+
+	if (r < 0 && !err.text[0])
+		abort();
+	try_static_route(json, len);
+	if (static_route_decode("static-route/vpn", json, len, &route, &err) == 0 &&
+	    (r < 0 || !head.selector_known || strcmp(head.deleting, route.deleting) != 0 ||
+	     strcmp(head.node_selector.text, route.node_selector.text) != 0))
+		abort();
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const tries[])(const char *, size_t) = {
-		try_cluster_config, try_pool,   try_extent,      try_node,  try_node_spec,
-		try_node_removed,   try_leader, try_pool_status, try_block, try_host_block,
-		try_address_record, try_peer,   try_filter,
+		try_cluster_config,
+		try_pool,
+		try_extent,
+		try_node,
+		try_node_spec,
+		try_node_removed,
+		try_leader,
+		try_pool_status,
+		try_block,
+		try_host_block,
+		try_address_record,
+		try_peer,
+		try_filter,
+		try_static_route_and_head,
+		try_static_route_status,
 	};
 
 	if (size > 0)

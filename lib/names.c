@@ -23,6 +23,19 @@ const char *text_show(const char *text, char *ret)
 	return ret;
 }
 
+const char *text_printable(const char *text, char *ret, size_t size)
+{
+	size_t n = 0;
+
+	for (; *text && n + 1 < size; text++)
+		ret[n++] = *text;
+	ret[n] = '\0';
+	for (char *c = ret; *c; c++)
+		if (*c < 0x20 || *c >= 0x7f)
+			*c = '?';
+	return ret;
+}
+
 static int refuse(const char *text, struct err *err, const char *rule)
 {
 	char shown[SHOW_TEXT];
@@ -148,6 +161,13 @@ int word_check(const char *text, struct err *err)
 	if (printable(text, 1, 253))
 		return 0;
 	return refuse(text, err, "1 to 253 printable ASCII characters");
+}
+
+int sentence_check(const char *text, struct err *err)
+{
+	if (printable(text, 1, SENTENCE_TEXT - 1))
+		return 0;
+	return refuse(text, err, "1 to 511 printable ASCII characters");
 }
 
 int description_check(const char *text, struct err *err)

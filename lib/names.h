@@ -21,6 +21,7 @@
 #define IF_NAME_TEXT   16
 #define TIME_TEXT      32
 #define SHOW_TEXT      72
+#define SENTENCE_TEXT  512
 
 typedef int name_check_fn(const char *text, struct err *err);
 
@@ -34,6 +35,7 @@ name_check_fn container_id_check;      /* CNI's set */
 name_check_fn namespace_pattern_check; /* a Kubernetes namespace, or its beginning and '*' */
 name_check_fn id_check;                /* machine, boot, token, UID: no blanks, no quotes */
 name_check_fn word_check;              /* printable ASCII, up to 253: pod, version, who did it */
+name_check_fn sentence_check;          /* printable ASCII, up to 511: why something failed */
 name_check_fn description_check;       /* may reach BIRD in quotes */
 name_check_fn password_check;          /* likewise; TCP MD5 takes at most 80 bytes */
 name_check_fn path_check;              /* of a file on a node */
@@ -44,3 +46,6 @@ name_check_fn time_check; /* RFC 3339 in UTC: "2026-11-16T02:45:55Z", with fract
 
 /* The text for a message: cut to SHOW_TEXT, '?' for what a terminal might act on. Returns ret. */
 const char *text_show(const char *text, char *ret);
+/* As far as a record's text may go: cut to size, '?' for what is not printable ASCII. Returns ret.
+ */
+const char *text_printable(const char *text, char *ret, size_t size);

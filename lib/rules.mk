@@ -54,6 +54,7 @@ SRCS += $(addprefix lib/, \
 	fields.c \
 	field_types.c \
 	field_net.c \
+	field_selector.c \
 	field_bgp.c \
 	record.c \
 	model_config.c \
@@ -64,6 +65,7 @@ SRCS += $(addprefix lib/, \
 	model_peer.c \
 	model_filter.c \
 	model_status.c \
+	model_static_route.c \
 	kern.c \
 	kern_batch.c \
 	kern_reply.c \
@@ -128,6 +130,7 @@ PURE_TESTS += $(addprefix lib/, \
 	model_test \
 	model_pool_test \
 	model_peer_test \
+	model_static_route_test \
 	kern_reply_test \
 	http_reply_test \
 	certificate_words_test \
