@@ -12,6 +12,7 @@
 #include "agent/report.h"
 #include "agent/request_stats.h"
 #include "agent/routing.h"
+#include "agent/static_routes.h"
 #include "lib/health.h"
 #include "lib/keys.h"
 #include "lib/lifecycle.h"
@@ -32,6 +33,7 @@ struct agent {
 	struct kernel *kernel;
 	struct reaper *reaper;
 	struct plug *plug;
+	struct static_routes *statics;
 	struct routing *routing; /* NULL: BIRD is not managed */
 	struct registration *registration;
 	struct report *report;

@@ -68,6 +68,7 @@ static void describe(struct agent *a, struct shown *ret)
 		s->n_pools = 0;
 	s->pools = ret->pools;
 	s->kernel = kernel_stats(plug_kernel(a->plug));
+	s->statics = static_routes_counts(a->statics);
 	if (a->routing)
 		routing_status(a->routing, &s->bird);
 }
@@ -162,6 +163,7 @@ static void gather_metrics(struct agent *a, struct metrics *m)
 	metrics_etcd(m, &etcd, a->connected, agent_silence(a));
 	gather_passes(a, m);
 	metrics_kernel(m, &kernel, &reaped);
+	static_routes_metrics(a->statics, m);
 	if (a->routing)
 		routing_metrics(a->routing, m);
 	certificates_metrics(a->certificates, m);

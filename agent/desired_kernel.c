@@ -301,7 +301,9 @@ static void merge_links(struct desired *d)
 int desired_kernel(const struct kernel_desired *state, const struct kernel_view *view,
 		   const struct prefixes *protect, struct desired *ret)
 {
-	struct making m = { .state = state, .d.ipv6 = state->ipv6 };
+	struct making m = { .state = state,
+			    .d.ipv6 = state->ipv6,
+			    .d.statics_known = state->statics_known };
 	struct desired *d = &m.d;
 	int err = make_room(&m);
 

@@ -33,6 +33,8 @@ struct nl_msg *request_gateway6(uint32_t link, bool add);
 struct nl_msg *ask_link(uint32_t index, const char *name);
 /* By protocol; table and link 0: any. */
 struct nl_msg *ask_routes(sa_family_t family, uint8_t protocol, uint32_t table, uint32_t link);
+/* The route that leads to an address, as it stands in its table. */
+struct nl_msg *ask_way(const struct address *to);
 struct nl_msg *ask_neighbours(uint32_t link);
 struct nl_msg *ask_addresses(uint32_t link);
 struct nl_msg *ask_neighbour_tables(void);

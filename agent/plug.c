@@ -82,7 +82,21 @@ static int desire(struct kernel_desired *ret, void *arg)
 {
 	struct plug *p = arg;
 
-	return ipam_desire(p->ipam, ret);
+	return ipam_desire(p->ipam, ret) ?: p->o.statics(ret, p->o.arg);
+}
+
+static void restored(const struct kroute *r, void *arg)
+{
+	struct plug *p = arg;
+
+	p->o.restored(r, p->o.arg);
+}
+
+static void passed(void *arg)
+{
+	struct plug *p = arg;
+
+	p->o.passed(p->o.arg);
 }
 
 static int protect(struct prefixes *ret, void *arg)
@@ -261,6 +275,8 @@ int plug_new(const struct plug_options *options, struct reaper *reaper, struct p
 		.protect = protect,
 		.link_gone = link_gone,
 		.changed = changed,
+		.restored = restored,
+		.passed = passed,
 	};
 	int r;
 
@@ -302,7 +318,7 @@ void plug_free(struct plug *p)
 	free(p);
 }
 
-const struct kernel *plug_kernel(const struct plug *p)
+struct kernel *plug_kernel(const struct plug *p)
 {
 	return p->kernel;
 }

@@ -25,6 +25,12 @@ SRCS += $(addprefix agent/, \
 	metrics.c \
 	certificates.c \
 	api.c \
+	static_entries.c \
+	static_decide.c \
+	static_status.c \
+	static_report.c \
+	static_routes.c \
+	static_settings.c \
 	kernel_objects.c \
 	kernel_message.c \
 	kernel_view.c \
@@ -78,6 +84,9 @@ PURE_TESTS += $(addprefix agent/, \
 	desired_bird_test \
 	kernel_view_test \
 	delta_kernel_test \
+	static_decide_test \
+	static_status_test \
+	static_report_test \
 	)
 
 TESTS += $(addprefix agent/, \

@@ -26,6 +26,8 @@ struct settings {
 	unsigned log_format;              /* enum log_format */
 	const char *machine_id, *boot_id; /* "": the machine's own */
 	uint32_t route_protocol, static_route_protocol;
+	uint32_t static_route_table;
+	const char *protected_subnets, *fallback_gateway_probe; /* lists with ',' between */
 	uint32_t minute;                  /* ms of one, for house-keeping */
 };
 

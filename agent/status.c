@@ -82,6 +82,19 @@ static struct json_object *kernel_object(struct builder *b, const struct kernel_
 	return o;
 }
 
+static struct json_object *statics_object(struct builder *b, const struct static_counts *c)
+{
+	struct json_object *o = json_object_new_object();
+
+	if (!o)
+		return NULL;
+	put(b, o, "selected", number(c->selected));
+	put(b, o, "applied", number(c->applied));
+	put(b, o, "errors", number(c->errors));
+	put(b, o, "tampered", number(c->tampered));
+	return o;
+}
+
 static struct json_object *bird_object(struct builder *b, const struct status_bird *bird)
 {
 	struct json_object *o = json_object_new_object();
@@ -262,6 +275,8 @@ static void add_head(struct builder *b, const struct status *s)
 		put(b, b->root, "address", text(s->address_reason));
 	put(b, b->root, "etcd", etcd_object(b, &s->etcd));
 	put(b, b->root, "kernel", kernel_object(b, &s->kernel));
+	if (s->statics.selected)
+		put(b, b->root, "staticRoutes", statics_object(b, &s->statics));
 	if (s->bird.managed)
 		put(b, b->root, "bird", bird_object(b, &s->bird));
 	put(b, b->root, "attachments", number(s->attachments));

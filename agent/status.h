@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "agent/kernel.h"
+#include "agent/static_entries.h"
 #include "lib/health.h"
 #include "lib/json.h"
 
@@ -62,6 +63,7 @@ struct status {
 	const struct status_pool *pools; /* by name */
 	size_t n_pools;
 	struct kernel_stats kernel;
+	struct static_counts statics; /* shown where any record means this node */
 	struct status_bird bird;
 };
 
