@@ -30,6 +30,7 @@ static void changed(void *arg)
 
 	if (a->ipam)
 		choose_log_level(a);
+	status_watch_changed(&a->status_watch);
 	if (a->report)
 		report_changed(a->report);
 }
@@ -601,6 +602,8 @@ static int start(struct agent *a, struct err *err)
 	r = r < 0 ? r : sd_event_default(&a->event);
 	r = r < 0 ? r : lifecycle_new(a->event, &handlers, a, &a->lifecycle);
 	r = r < 0 ? r : timers_loop_new(a->event, &a->timers);
+	if (r >= 0)
+		status_watch_init(&a->status_watch, a->timers, agent_answer_status, a);
 	r = r < 0 ? r : health_new(changed, a, &a->health);
 	r = r < 0 ? r : identify(a, err);
 	r = r < 0 ? r : make_keys(a);
@@ -678,6 +681,7 @@ void agent_free(struct agent *a)
 	monitor_free(a->monitor);
 	certificates_free(a->certificates);
 	serve_free(a->serve);
+	status_watch_done(&a->status_watch);
 	store_free(a->store);
 	health_free(a->health);
 	timers_loop_free(a->timers);

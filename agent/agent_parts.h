@@ -13,6 +13,7 @@
 #include "agent/request_stats.h"
 #include "agent/routing.h"
 #include "agent/static_routes.h"
+#include "agent/status_watch.h"
 #include "lib/health.h"
 #include "lib/keys.h"
 #include "lib/lifecycle.h"
@@ -37,6 +38,7 @@ struct agent {
 	struct routing *routing; /* NULL: BIRD is not managed */
 	struct registration *registration;
 	struct report *report;
+	struct status_watch status_watch;
 	struct serve *serve;
 	struct certificates *certificates;
 	struct monitor *monitor; /* NULL: not over TCP */
@@ -55,6 +57,8 @@ struct agent {
 
 /* agent_show.c: the text of the status record. */
 int agent_report(char **ret, void *arg);
+/* The status as it is, to whoever asked for it. */
+void agent_answer_status(struct serve_request *request, void *arg);
 /* Microseconds since etcd was last heard of; UINT64_MAX: never. */
 uint64_t agent_silence(const struct agent *a);
 /* Of the node's uplink; 0: unknown. */

@@ -81,7 +81,7 @@ int agent_report(char **ret, void *arg)
 	return status_text(&shown.status, STATUS_SIZE_MAX, ret);
 }
 
-void api_status(struct serve_request *request, void *arg)
+void agent_answer_status(struct serve_request *request, void *arg)
 {
 	AUTO(shown_done) struct shown shown = { 0 };
 	AUTO(json_put) struct json_object *o = NULL;
@@ -97,7 +97,17 @@ void api_status(struct serve_request *request, void *arg)
 	json_object_object_add(o, "node", json_object_new_string(a->identity.name));
 	json_object_object_add(o, "ready", json_object_new_boolean(ready));
 	json_object_object_add(o, "reason", json_object_new_string(why.text));
+	json_object_object_add(o, "generation",
+			       json_object_new_int64((int64_t)a->status_watch.generation));
 	serve_reply_json(request, ready ? 200 : 503, o);
+}
+
+void api_status(struct serve_request *request, void *arg)
+{
+	struct agent *a = arg;
+
+	if (!status_watch_wait(&a->status_watch, request))
+		agent_answer_status(request, a);
 }
 
 void api_node(struct serve_request *request, void *arg)

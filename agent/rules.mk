@@ -9,6 +9,7 @@ SRCS += $(addprefix agent/, \
 	register_decide.c \
 	register_watch.c \
 	status.c \
+	status_watch.c \
 	report.c \
 	plug.c \
 	route_records.c \

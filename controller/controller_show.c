@@ -65,6 +65,21 @@ static void show_pools(const struct pools *p, struct metrics *m)
 		    (double)p->lacking);
 }
 
+static void show_routes(const struct routes *r, struct metrics *m)
+{
+	metrics_one(m, "roost_cluster_static_routes", METRIC_GAUGE, "Records of static routes.",
+		    (double)r->records);
+	metrics_family(m, "roost_cluster_static_routes_in_trouble", METRIC_GAUGE,
+		       "Static routes that are wrong, in error on some node, or on their way out.");
+	metrics_count(m, LABELS({ "trouble", "deleting" }), r->deleting);
+	metrics_count(m, LABELS({ "trouble", "error" }), r->in_error);
+	metrics_count(m, LABELS({ "trouble", "invalid" }), r->invalid);
+	metrics_family(m, "roost_cluster_static_route_reports", METRIC_GAUGE,
+		       "What nodes report of static routes, one for each node and route.");
+	metrics_count(m, LABELS({ "state", "applied" }), r->applied);
+	metrics_count(m, LABELS({ "state", "error" }), r->errors);
+}
+
 static void show_work(struct work_stats s, struct metrics *m)
 {
 	metrics_family(m, "roost_controller_transactions_total", METRIC_COUNTER,
@@ -90,6 +105,7 @@ static void gather(const struct controller *c, struct metrics *m)
 		show_cluster(&stats, m);
 		show_findings(keeper_repairs(c->keeper), m);
 		show_pools(keeper_pools(c->keeper), m);
+		show_routes(keeper_routes(c->keeper), m);
 	}
 	show_work(keeper_work(c->keeper), m);
 	metrics_etcd(m, &etcd, c->connected,

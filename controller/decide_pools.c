@@ -149,26 +149,15 @@ static bool is_meant(const struct mirror *m, const struct pool *pool, const char
 {
 	AUTO(node_spec_done) struct node_spec spec = { 0 };
 	const struct mirrored *e;
-	AUTO(free) struct label *labels = NULL;
 	char key[KEY_TEXT];
-	bool meant;
 
 	if (key_removed(key, node) < 0 || mirror_find(m, key))
 		return false;
 	if (key_spec(key, node) == 0 && (e = mirror_find(m, key)) &&
 	    node_spec_decode(key, e->kv.value, e->kv.value_len, &spec, NULL) == 0 && spec.drain)
 		return false;
-	if (!pool->node_selector.parsed)
-		return true;
-	labels = calloc(spec.labels.n + 1, sizeof(*labels));
-	if (!labels)
-		return false;
-	if (spec.labels.n)
-		memcpy(labels, spec.labels.v, spec.labels.n * sizeof(*labels));
-	labels[spec.labels.n] = (struct label){ "kubernetes.io/hostname", node };
-	meant = selector_matches(pool->node_selector.parsed,
-				 &(struct labels){ labels, spec.labels.n + 1 });
-	return meant;
+	return selector_selects(pool->node_selector.parsed,
+				&(struct labels){ spec.labels.v, spec.labels.n }, node);
 }
 
 static uint32_t count_lacking(const struct mirror *m, const struct pool *pool,

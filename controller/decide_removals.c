@@ -4,9 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "controller/decide_routes.h"
 #include "lib/model.h"
-
-#define KEYS_STATUS_ROUTE KEYS_STATUS "static-route/"
 
 const char *removal_state_name(enum removal_state state)
 {
@@ -255,22 +254,6 @@ static bool take_host_keys(struct plans *p, struct plan *plan, const struct mirr
 	return true;
 }
 
-/* Of a node that is gone nobody withdraws a static route any more. */
-static bool take_route_status(struct plans *p, struct plan *plan, const struct mirror *m,
-			      const char *node)
-{
-	for (size_t i = mirror_from(m, KEYS_STATUS_ROUTE); mirror_within(m, i, KEYS_STATUS_ROUTE);
-	     i++) {
-		if (m->v[i]->kind != KEY_STATUS_STATIC_ROUTE ||
-		    strcmp(mirrored_name(m->v[i]), node) != 0)
-			continue;
-		if (!plan_has_room(plan, 4, 4))
-			return false;
-		plan_delete(p, plan, m->v[i]->kv.key);
-	}
-	return true;
-}
-
 static void take_rest(struct plans *p, const struct mirror *m, const struct keys *k,
 		      const struct removal *e, const struct taken *v, size_t n)
 {
@@ -281,7 +264,8 @@ static void take_rest(struct plans *p, const struct mirror *m, const struct keys
 	plan_if_absent(p, plan, k->node);
 	all = take_blocks(p, plan, e, v, n);
 	all = all && take_host_keys(p, plan, m, k->host);
-	all = all && take_route_status(p, plan, m, e->node);
+	/* Of a node that is gone nobody withdraws a static route any more. */
+	all = all && routes_take_node(p, plan, m, e->node);
 	plan_says(p, plan, "node %s: %zu keys of it are freed", e->node, plan->n_ops - before);
 	plan->quiet = true;
 	if (!all)

@@ -7,8 +7,8 @@
 #include "lib/clock.h"
 #include "lib/model.h"
 
-/* Pools and Kubernetes' Nodes are looked at so often in a minute at most: a look goes over all of
- * them. */
+/* Pools, static routes and Kubernetes' Nodes are looked at so often in a minute at most: a look
+ * goes over all of them. */
 #define POOL_LOOKS    30
 #define RECLAIM_AFTER 3600U
 
@@ -23,6 +23,7 @@ struct keeper {
 	struct removals removals;
 	struct repairs repairs;
 	struct pools pools;
+	struct routes routes;
 	struct plans mending; /* those of the last comparison that are still to be sent */
 	size_t mended;
 	struct timer compare, look, wake;
@@ -221,6 +222,7 @@ static void look(struct keeper *k, struct plans *plans)
 	k->looked = k->mirror.revision;
 	clock_utc_text(utc);
 	pools_decide(&k->pools, &k->mirror, timers_now(k->o.timers), utc, k->o.minute, plans);
+	routes_decide(&k->routes, &k->mirror, plans);
 	look_at_kubernetes(k, utc, plans);
 }
 
@@ -412,6 +414,11 @@ const struct repairs *keeper_repairs(const struct keeper *k)
 const struct pools *keeper_pools(const struct keeper *k)
 {
 	return &k->pools;
+}
+
+const struct routes *keeper_routes(const struct keeper *k)
+{
+	return &k->routes;
 }
 
 struct work_stats keeper_work(const struct keeper *k)

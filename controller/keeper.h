@@ -14,6 +14,7 @@
 #include "controller/decide_pools.h"
 #include "controller/decide_removals.h"
 #include "controller/decide_repairs.h"
+#include "controller/decide_routes.h"
 #include "controller/elect.h"
 #include "controller/work.h"
 #include "lib/health.h"
@@ -58,4 +59,5 @@ struct keeper_stats {
 struct keeper_stats keeper_stats(const struct keeper *k);
 const struct repairs *keeper_repairs(const struct keeper *k);
 const struct pools *keeper_pools(const struct keeper *k);
+const struct routes *keeper_routes(const struct keeper *k);
 struct work_stats keeper_work(const struct keeper *k);

@@ -289,6 +289,60 @@ static void what_changes_between_two_looks_is_left_alone(void **unused)
 	world_end(w);
 }
 
+/* --- static routes -------------------------------------------------------------------------- */
+
+static void a_route_that_is_deleted_waits_for_a_dead_node_to_be_removed(void **unused)
+{
+	struct world *w = two_nodes(1);
+
+	(void)unused;
+	put(w, "static-route/vpn",
+	    "{\"subnet\":\"10.9.0.0/16\",\"deleting\":\"2026-11-16T02:45:55Z\"}");
+	put(w, "status/static-route/vpn/n1", "{\"subnet\":\"10.9.0.0/16\"}");
+	world_pass(w, 3600);
+	assert_true(has(w, "static-route/vpn"));
+	assert_int_equal(keeper_routes(w->keeper)->deleting, 1);
+	assert_int_equal(keeper_routes(w->keeper)->applied, 1);
+	put(w, "removed/n1", REMOVED_NOW);
+	world_pass(w, 10);
+	expect_gone(w);
+	assert_false(has(w, "status/static-route/vpn/n1"));
+	assert_false(has(w, "static-route/vpn"));
+	world_end(w);
+}
+
+static void report_before_the_end(struct store *s, const struct store_txn *txn, void *arg)
+{
+	bool *reported = arg;
+
+	for (size_t i = 0; i < txn->n_success; i++)
+		if (txn->success[i].kind == STORE_DELETE && !*reported &&
+		    strcmp(txn->success[i].key, P "static-route/vpn") == 0) {
+			*reported = true;
+			store_fake_put(s, P "status/static-route/vpn/n1",
+				       "{\"subnet\":\"10.9.0.0/16\"}");
+		}
+}
+
+static void a_report_in_the_last_moment_keeps_the_record(void **unused)
+{
+	struct world *w = two_nodes(1);
+	bool reported = false;
+
+	(void)unused;
+	world_pass(w, 10);
+	store_fake_before_txn(w->store, report_before_the_end, &reported);
+	put(w, "static-route/vpn",
+	    "{\"subnet\":\"10.9.0.0/16\",\"deleting\":\"2026-11-16T02:45:55Z\"}");
+	world_pass(w, 30);
+	assert_true(reported);
+	assert_true(has(w, "static-route/vpn"));
+	store_fake_delete(w->store, P "status/static-route/vpn/n1", NULL);
+	world_pass(w, 10);
+	assert_false(has(w, "static-route/vpn"));
+	world_end(w);
+}
+
 /* --- pools ---------------------------------------------------------------------------------- */
 
 static void a_full_pool_is_told_and_those_with_surplus_are_asked(void **unused)
@@ -375,6 +429,8 @@ int main(void)
 		cmocka_unit_test(a_late_transaction_of_an_old_leader_does_nothing),
 		cmocka_unit_test(an_orphan_is_mended_when_it_is_seen_twice),
 		cmocka_unit_test(what_changes_between_two_looks_is_left_alone),
+		cmocka_unit_test(a_route_that_is_deleted_waits_for_a_dead_node_to_be_removed),
+		cmocka_unit_test(a_report_in_the_last_moment_keeps_the_record),
 		cmocka_unit_test(a_full_pool_is_told_and_those_with_surplus_are_asked),
 		cmocka_unit_test(a_pool_that_is_well_has_no_status),
 		cmocka_unit_test(nodes_that_lack_preallocated_blocks_are_counted),

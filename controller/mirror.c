@@ -73,6 +73,25 @@ static int owner_of(const char *key, const struct store_kv *kv, char **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
+/* Of a report on a static route: "applied", "error", or neither. */
+static int short_report(const char *key, const struct store_kv *kv, char **ret_value,
+			char **ret_note)
+{
+	AUTO(static_route_status_done) struct static_route_status status = { 0 };
+	int r = static_route_status_decode(key, kv->value, kv->value_len, &status, NULL);
+	bool wrong = r < 0;
+
+	if (r == -ENOMEM)
+		return r;
+	*ret_note = strdup(wrong || status.error[0]       ? "error"
+			   : status.subnet.address.family ? "applied"
+							  : "");
+	/* As it is: whoever looks at it says what is wrong with it. */
+	if (!wrong)
+		*ret_value = strdup("{}");
+	return *ret_note && (wrong || *ret_value) ? 0 : -ENOMEM;
+}
+
 static int shorten(const char *key, enum key_kind kind, const struct store_kv *kv, char **ret_value,
 		   char **ret_note)
 {
@@ -85,6 +104,8 @@ static int shorten(const char *key, enum key_kind kind, const struct store_kv *k
 		*ret_value = strdup("{}");
 		*ret_note = full_pools(kv->value, kv->value_len);
 		return *ret_value && *ret_note ? 0 : -ENOMEM;
+	case KEY_STATUS_STATIC_ROUTE:
+		return short_report(key, kv, ret_value, ret_note);
 	default:
 		return 0;
 	}

@@ -4,9 +4,9 @@
  *
  *   one watch on the prefix -> [mirror] -> audit, removals, pools
  *
- * Pure. Sorted by key; keys are relative. Of two kinds only what decisions need is kept, because
+ * Pure. Sorted by key; keys are relative. Of three kinds only what decisions need is kept, because
  * there are many of them or they are long: of an address its boot and whether it is reserved, of a
- * node's status the pools that it calls full.
+ * node's status the pools that it calls full, of its report on a static route the outcome.
  */
 #pragma once
 
@@ -16,8 +16,9 @@
 struct mirrored {
 	struct store_kv kv; /* key and value point into text */
 	enum key_kind kind; /* KEY_KINDS: not ours */
-	const char *
-		note; /* block: its owner; status of a node: full pools, each with a blank behind */
+	/* block: its owner; status of a node: full pools, each with a blank behind; report on a
+	 * static route: "applied", "error" or "" */
+	const char *note;
 	char text[];
 };
 

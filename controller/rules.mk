@@ -6,6 +6,7 @@ SRCS += $(addprefix controller/, \
 	mirror.c \
 	plan.c \
 	decide_removals.c \
+	decide_routes.c \
 	decide_repairs.c \
 	decide_pools.c \
 	decide_kube.c \
@@ -22,6 +23,7 @@ PROGRAM_SRCS.roost-controller := controller/main.c
 PURE_TESTS += $(addprefix controller/, \
 	elect_test \
 	decide_kube_test \
+	decide_routes_test \
 	keeper_test \
 	keeper_return_test \
 	)

@@ -121,7 +121,8 @@ static int typed(const struct field *f, const char *text, struct json_object **r
 		return flag_value(text, ret);
 	if (f->type == &field_list)
 		return list_value(f, text, ret, err);
-	if (f->type == &field_object || *text == '{')
+	if (f->type == &field_object || *text == '{' ||
+	    (f->type == &field_selector && *text == '['))
 		return json_value(text, ret, err);
 	if (f->type == &field_labels)
 		return labels_value(text, ret, err);

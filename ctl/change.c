@@ -286,21 +286,33 @@ static int add_change(struct request *r, const struct ctl *ctl, const struct cha
 	return 0;
 }
 
-/* Nothing below it was written since the world was read. */
+/* What holds for every key that begins so. */
 static int add_range(struct request *r, const struct ctl *ctl, const char *beginning,
-		     int64_t revision)
+		     struct store_compare compare)
 {
 	char *key = full_key(r, ctl, beginning);
 	char *end = key ? keep(r, store_prefix_end(key)) : NULL;
 
 	if (!end)
 		return -ENOMEM;
-	r->compares[r->n_compares++] = (struct store_compare){ .key = key,
-							       .range_end = end,
-							       .target = STORE_MOD_REVISION,
-							       .relation = STORE_LESS,
-							       .number = revision + 1 };
+	compare.key = key;
+	compare.range_end = end;
+	r->compares[r->n_compares++] = compare;
 	return 0;
+}
+
+/* Nothing was written since the world was read. */
+static struct store_compare no_newer(int64_t revision)
+{
+	return (struct store_compare){ .target = STORE_MOD_REVISION,
+				       .relation = STORE_LESS,
+				       .number = revision + 1 };
+}
+
+/* No key is there: the revision of one would be greater. */
+static struct store_compare none(void)
+{
+	return (struct store_compare){ .target = STORE_CREATE_REVISION, .relation = STORE_EQUAL };
 }
 
 static int make_request(struct request *r, const struct ctl *ctl, const struct change *changes,
@@ -311,8 +323,11 @@ static int make_request(struct request *r, const struct ctl *ctl, const struct c
 
 	for (size_t i = 0; err == 0 && i < n; i++)
 		err = add_change(r, ctl, &changes[i]);
+	for (size_t i = 0; err == 0 && i < n; i++)
+		if (changes[i].unless)
+			err = add_range(r, ctl, changes[i].unless, none());
 	for (size_t i = 0; err == 0 && world && i < ARRAY_SIZE(ranges); i++)
-		err = add_range(r, ctl, ranges[i], world->revision);
+		err = add_range(r, ctl, ranges[i], no_newer(world->revision));
 	return err;
 }
 

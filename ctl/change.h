@@ -18,6 +18,7 @@ struct change {
 	char key[KEY_TEXT];
 	char *value;          /* NULL: deleted */
 	int64_t mod_revision; /* as read; 0: was absent */
+	const char *unless;   /* beginning of keys of which none may be there; NULL: no matter */
 };
 struct change_list {
 	struct change *v;

@@ -25,6 +25,7 @@ enum argument {
 	ARG_POOL,
 	ARG_PEER,
 	ARG_FILTER,
+	ARG_ROUTE,
 	ARG_NODE,
 	ARG_BLOCK,
 	ARG_ADDRESS,

@@ -21,8 +21,10 @@ const struct command commands[] = {
 			"an agent it\nshows what can be seen all the same, and what to do.\n\n"
 			"Exit codes: 0 all is well, 1 there are problems, 3 the agent cannot be "
 			"reached.\nWhat is merely told (level info, such as a drained node) is no "
-			"problem.",
+			"problem.\n\nWith --watch a terminal always shows how it is now; elsewhere "
+			"each change is printed,\nas JSON on one line.",
 		.examples = EXAMPLES("roostctl status", "roostctl status -o json"),
+		.flags = FLAGS("watch"),
 		.run = status_run,
 	},
 	{
@@ -220,6 +222,80 @@ const struct command commands[] = {
 		.examples = EXAMPLES("roostctl peer delete tor --yes"),
 		.flags = FLAGS("yes"),
 		.run = record_delete,
+	},
+	{
+		.noun = "route",
+		.verb = "list",
+		.help = "list the static routes, and on how many nodes each is in place",
+		.more = "NODES sums up what nodes report: applied 41/42 is the nodes that have the "
+			"route of those\nthat the record selects. An error is told by the node; "
+			"pending has not reported on the\nrecord as it is now; silent neither, and "
+			"its agent reports nothing at all.",
+		.examples = EXAMPLES("roostctl route list", "roostctl route list -o wide",
+				     "roostctl route list -o json"),
+		.list = &route_list,
+	},
+	{
+		.noun = "route",
+		.verb = "create",
+		.usage = "NAME FIELD=VALUE...",
+		.min = 2,
+		.max = ARGUMENTS_ANY,
+		.arguments = { ARG_NONE, ARG_FIELD },
+		.help = "make a static route, on all nodes or on those of a selector",
+		.more = "Without gateways each node takes the next hop that it uses itself. A note "
+			"tells of pools and\nother routes that it overlaps.\n" FIELDS_HELP,
+		.examples = EXAMPLES("roostctl route create vpn subnet=172.20.0.0/16 "
+				     "gateways=192.0.2.1",
+				     "roostctl route create lab subnet=fd20::/48 "
+				     "nodeSelector=\"zone == 'a'\" table=100"),
+		.run = record_create,
+	},
+	{
+		.noun = "route",
+		.verb = "show",
+		.usage = "NAME",
+		.min = 1,
+		.max = 1,
+		.arguments = { ARG_ROUTE },
+		.help = "show one static route: its fields, and how it is on each node",
+		.examples = EXAMPLES("roostctl route show vpn", "roostctl route show vpn -o json"),
+		.run = route_show,
+	},
+	{
+		.noun = "route",
+		.verb = "edit",
+		.usage = "NAME [FIELD=VALUE]...",
+		.min = 1,
+		.max = ARGUMENTS_ANY,
+		.arguments = { ARG_ROUTE, ARG_FIELD },
+		.help = "change fields of a static route",
+		.more = EDIT_HELP,
+		.examples = EXAMPLES("roostctl route edit vpn gateways=192.0.2.1,192.0.2.2",
+				     "roostctl route edit vpn onTamper=report",
+				     "roostctl route edit lab table="),
+		.run = record_edit,
+	},
+	{
+		.noun = "route",
+		.verb = "delete",
+		.usage = "NAME",
+		.min = 1,
+		.max = 1,
+		.arguments = { ARG_ROUTE },
+		.help = "delete a static route: every node withdraws it",
+		.more = "The record is marked, nodes withdraw the route, and with the last of them "
+			"the record goes;\n--wait waits for that. What removed nodes have said of "
+			"it "
+			"is cleaned by the controller.\nUntil then roostctl route edit NAME "
+			"deleting= "
+			"takes the mark back.\n\nWith --force the record and what nodes say of it "
+			"go "
+			"at once, whoever has the route.",
+		.examples = EXAMPLES("roostctl route delete vpn --yes",
+				     "roostctl route delete lab --force --yes"),
+		.flags = FLAGS("force", "wait", "yes"),
+		.run = route_delete,
 	},
 	{
 		.noun = "config",

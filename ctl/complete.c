@@ -197,9 +197,10 @@ void complete_print(FILE *out, const struct command *table, const struct complet
 const char *complete_keys(const struct completion *c)
 {
 	static const char *const beginnings[] = {
-		[ARG_POOL] = KEYS_POOL, [ARG_PEER] = KEYS_PEER,   [ARG_FILTER] = KEYS_FILTER,
-		[ARG_NODE] = KEYS_NODE, [ARG_BLOCK] = KEYS_BLOCK, [ARG_ADDRESS] = KEYS_HOST,
-		[ARG_SHELL] = NULL,
+		[ARG_POOL] = KEYS_POOL,          [ARG_PEER] = KEYS_PEER,
+		[ARG_FILTER] = KEYS_FILTER,      [ARG_NODE] = KEYS_NODE,
+		[ARG_BLOCK] = KEYS_BLOCK,        [ARG_ADDRESS] = KEYS_HOST,
+		[ARG_ROUTE] = KEYS_STATIC_ROUTE, [ARG_SHELL] = NULL,
 	};
 	const struct kind *kind = c->kind ? kind_find(c->kind) : NULL;
 

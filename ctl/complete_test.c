@@ -76,6 +76,7 @@ static void fields_come_from_the_record(void **unused)
 	OFFERS("disabled=true disabled=false ", "pool", "edit", "web", "cidr=x", "disabled=");
 	OFFERS("bgp.holdTime= ", "config", "set", "bgp.ho");
 	OFFERS("protocol=ospf ", "config", "set", "protocol=o");
+	OFFERS("gateways= gateway= ", "route", "edit", "vpn", "gat");
 }
 
 static void names_come_from_etcd(void **unused)
@@ -87,6 +88,7 @@ static void names_come_from_etcd(void **unused)
 	KEYS(KEYS_NODE, "block", "list", "n");
 	KEYS(KEYS_HOST, "address", "show", "10.");
 	KEYS(KEYS_PEER, "get", "peer", "");
+	KEYS(KEYS_STATIC_ROUTE, "route", "delete", "");
 	KEYS("config", "get", "config", "");
 	KEYS("none", "get", "");
 	OFFERS("pool peer ", "get", "p");

@@ -52,6 +52,8 @@ const char *field_form(const struct field *f, char *text)
 		snprintf(text, FORM_TEXT, "number");
 	else if (f->type == &field_list)
 		snprintf(text, FORM_TEXT, "list, each: %.80s", field_form(f->fields, element));
+	else if (f->type == &field_only)
+		field_form(f->fields, text);
 	else if (f->type == &field_choice)
 		for (size_t i = 0; f->choices[i] && n < FORM_TEXT; i++)
 			n += (size_t)snprintf(text + n, FORM_TEXT - n, "%s%s", n ? " or " : "",

@@ -13,6 +13,7 @@ const struct kind kinds[] = {
 	{ "pool", KEY_POOL, KEYS_POOL, true, name_check },
 	{ "peer", KEY_PEER, KEYS_PEER, true, name_check },
 	{ "filter", KEY_FILTER, KEYS_FILTER, true, name_check },
+	{ "route", KEY_STATIC_ROUTE, KEYS_STATIC_ROUTE, true, name_check },
 	{ "spec", KEY_SPEC, KEYS_SPEC, true, node_name_check },
 	{ "node", KEY_NODE, KEYS_NODE, false, node_name_check },
 	{ "removed", KEY_REMOVED, KEYS_REMOVED, false, node_name_check },

@@ -3,58 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/ctl.h"
+#include "ctl/watch.h"
 #include "lib/json.h"
-#include "lib/keys.h"
-
-#define QUIET_US    100000U /* changes that come together are printed together */
-#define WATCHES_MAX 8
-
-struct watching {
-	bool dirty;
-};
-
-static void on_put(const struct store_kv *kv, void *arg)
-{
-	(void)kv;
-	((struct watching *)arg)->dirty = true;
-}
-
-static void on_deleted(const char *key, int64_t revision, void *arg)
-{
-	(void)key;
-	(void)revision;
-	((struct watching *)arg)->dirty = true;
-}
-
-static void on_in_sync(int64_t revision, void *arg)
-{
-	(void)revision;
-	((struct watching *)arg)->dirty = true;
-}
-
-static const struct store_watch_handlers handlers = { on_put, on_deleted, on_in_sync };
-
-static int start_watches(struct ctl *ctl, struct watching *w, struct err *err)
-{
-	const char *const *watches = ctl->command->list->watches;
-	struct store *store = NULL;
-	int r = ctl_store(ctl, &store, err);
-
-	for (size_t i = 0; r == 0 && watches[i]; i++) {
-		AUTO(free) char *end = NULL;
-		struct store_watch *watch;
-		char full[KEY_FULL_TEXT];
-
-		if (key_full(ctl->settings->etcd.prefix, watches[i], full) < 0)
-			return err_set(err, -EINVAL, "--prefix is too long");
-		end = store_prefix_end(full);
-		r = end ? store_watch(store, full, end, &handlers, w, &watch) : -ENOMEM;
-		if (r < 0)
-			return err_set(err, r, "out of memory");
-	}
-	return r;
-}
 
 /* Only what differs from the last time; *last is the text of that. */
 static int print_if_new(struct ctl *ctl, struct json_object *array, char **last)
@@ -77,26 +27,18 @@ static int print_if_new(struct ctl *ctl, struct json_object *array, char **last)
 	return r;
 }
 
-/* Without handlers on the signals: an interrupt ends it, as it should. */
 static int watch(struct ctl *ctl, struct err *err)
 {
-	struct watching w = { .dirty = true };
+	struct ctl_watch w = { 0 };
 	AUTO(free) char *last = NULL;
-	int r = start_watches(ctl, &w, err);
+	int r = ctl_watch(ctl, ctl->command->list->watches, &w, err);
 
 	while (r >= 0 && !ferror(ctl->out.to)) {
 		AUTO(json_put) struct json_object *array = NULL;
 
-		if (w.dirty) {
-			w.dirty = false;
-			r = ctl->command->list->read(ctl, &array, err);
-			r = r < 0 ? r : print_if_new(ctl, array, &last);
-		} else {
-			r = sd_event_run(ctl->event, UINT64_MAX);
-			/* What comes in the next moment belongs to it. */
-			while (r >= 0 && w.dirty && sd_event_run(ctl->event, QUIET_US) > 0)
-				;
-		}
+		r = ctl->command->list->read(ctl, &array, err);
+		r = r < 0 ? r : print_if_new(ctl, array, &last);
+		r = r < 0 ? r : ctl_watch_next(ctl, &w);
 	}
 	return r < 0 ? r : 0;
 }

@@ -105,11 +105,14 @@ char *out_cell(struct json_object *value)
 
 const char *out_colour_of(const char *word)
 {
-	static const char *const good[] = { "ok", "alive", "up", "Established", "owned", "yes" },
+	static const char *const good[] = { "ok",    "alive", "up",     "Established",
+					    "owned", "yes",   "applied" },
 				 *const bad[] = { "silent",  "down",   "lost",
 						  "invalid", "failed", "error" },
-				 *const doubtful[] = { "drained", "removed", "disabled", "differs",
-						       "full",    "deleted", "warning" };
+				 *const doubtful[] = { "drained",    "removed", "disabled",
+						       "differs",    "full",    "deleted",
+						       "warning",    "pending", "deleting",
+						       "withdrawing" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
 		if (strcmp(good[i], word) == 0)
@@ -144,11 +147,16 @@ int out_json(const struct out *out, struct json_object *value)
 	return print_json(out, value, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED);
 }
 
+int out_json_line(const struct out *out, struct json_object *value)
+{
+	return print_json(out, value, JSON_C_TO_STRING_PLAIN);
+}
+
 int out_list_again(const struct out *out, struct json_object *array,
 		   const struct out_column *columns, const char *none)
 {
 	if (out->format == OUT_JSON)
-		return print_json(out, array, JSON_C_TO_STRING_PLAIN);
+		return out_json_line(out, array);
 	return out_list(out, array, columns, none);
 }
 

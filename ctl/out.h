@@ -53,6 +53,8 @@ int out_list_again(const struct out *out, struct json_object *array,
 		   const struct out_column *columns, const char *none);
 /* Any tree, as JSON whatever the format. */
 int out_json(const struct out *out, struct json_object *value);
+/* The same on one line: for --watch. */
+int out_json_line(const struct out *out, struct json_object *value);
 /* An object: "field:  value" lines, objects inside it further in, arrays of objects as tables. */
 int out_show(const struct out *out, struct json_object *object);
 /* One sentence of something done: "pool web created"; JSON {"kind":, "name":, "done":}. */

@@ -41,8 +41,9 @@ struct work {
 	const char *name; /* "" for config */
 	char key[KEY_TEXT];
 	struct world world;
-	struct ctl_kvs own;      /* of kinds that the world does not have */
-	const struct ctl_kv *kv; /* NULL: absent */
+	struct ctl_kvs own;       /* of kinds that the world does not have */
+	const struct ctl_kvs *in; /* one of the two: where the record is, if it is there */
+	const struct ctl_kv *kv;  /* NULL: absent */
 };
 
 static void work_done_auto(struct work *w)
@@ -60,23 +61,22 @@ static int work_name(struct ctl *ctl, struct work *w, struct err *err)
 
 static int work_read(struct ctl *ctl, struct work *w, struct err *err)
 {
-	const struct ctl_kvs *in;
 	int r;
 
 	world_done(&w->world);
 	ctl_kvs_done(&w->own);
 	r = world_read(ctl, &w->world, err);
-	in = world_of(&w->world, w->kind);
-	if (r == 0 && !in) {
+	w->in = world_of(&w->world, w->kind);
+	if (r == 0 && !w->in) {
 		r = ctl_read_one(ctl, w->key, &w->own, err);
-		in = &w->own;
+		w->in = &w->own;
 	}
 	if (r == 0)
-		w->kv = ctl_find(in, w->key);
+		w->kv = ctl_find(w->in, w->key);
 	return r;
 }
 
-/* A pool whose blocks are cut otherwise is no error, but its operator should know. */
+/* A pool whose blocks are cut otherwise. */
 static void tell_extent(const struct work *w, const char *value)
 {
 	AUTO(pool_done) struct pool pool = { 0 };
@@ -85,14 +85,22 @@ static void tell_extent(const struct work *w, const char *value)
 	struct err err = { "" };
 	char key[KEY_TEXT];
 
-	if (w->kind->key != KEY_POOL ||
-	    pool_decode(w->key, value, strlen(value), &pool, &err) < 0 ||
+	if (pool_decode(w->key, value, strlen(value), &pool, &err) < 0 ||
 	    key_extent(key, pool.network, pool.name) < 0)
 		return;
 	kv = ctl_find(&w->world.extents, key);
 	if (kv && extent_decode(kv->key, kv->value, kv->value_len, &extent, &err) == 0 &&
 	    pool_differs_from_extent(&pool, &extent, &err) < 0)
 		fprintf(stderr, "roostctl: note: %s\n", err.text);
+}
+
+/* What is no error, but its operator should know. */
+static void tell(struct ctl *ctl, const struct work *w, const char *value)
+{
+	if (w->kind->key == KEY_POOL)
+		tell_extent(w, value);
+	if (w->kind->key == KEY_STATIC_ROUTE)
+		route_notes(ctl, &w->world, w->key, value);
 }
 
 /* Checks and writes one record's new text. */
@@ -108,7 +116,7 @@ static int work_put(struct ctl *ctl, struct work *w, struct json_object *object,
 	r = change_check(changes.v, changes.n, &w->world, err);
 	r = r < 0 ? r : change_write(ctl, changes.v, changes.n, &w->world, err);
 	for (size_t i = 0; r == 0 && i < changes.n; i++)
-		tell_extent(w, changes.v[i].value);
+		tell(ctl, w, changes.v[i].value);
 	return r;
 }
 
@@ -216,7 +224,7 @@ static int edit(struct ctl *ctl, struct work *w, const char *const *fields, size
 	for (int i = 0; i < CHANGE_TRIES; i++) {
 		r = work_read(ctl, w, err);
 		if (r == 0 && !w->kv && !kind_is_single(w->kind))
-			r = record_need(world_of(&w->world, w->kind), w->kind, w->key, &w->kv, err);
+			r = record_need(w->in, w->kind, w->key, &w->kv, err);
 		if (r < 0)
 			return r;
 		r = n ? edit_fields(ctl, w, fields, n, err) : edit_by_hand(ctl, w, err);
@@ -260,7 +268,7 @@ int record_delete(struct ctl *ctl, struct err *err)
 	int r = work_name(ctl, &w, err);
 
 	r = r < 0 ? r : work_read(ctl, &w, err);
-	r = r < 0 ? r : record_need(world_of(&w.world, w.kind), w.kind, w.key, &w.kv, err);
+	r = r < 0 ? r : record_need(w.in, w.kind, w.key, &w.kv, err);
 	if (r == 0 && change_list_add(&changes, w.kind, w.key, NULL, w.kv->mod_revision) < 0)
 		r = err_set(err, -ENOMEM, "out of memory");
 	r = r < 0 ? r : change_check(changes.v, changes.n, &w.world, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the verbs of pool, peer, filter and config share. */
+/* What the verbs of pool, peer, filter, route and config share. */
 #pragma once
 
 #include "ctl/change.h"
@@ -12,6 +12,9 @@ const struct ctl_kvs *world_of(const struct world *world, const struct kind *kin
 
 /* A list's row for a record that cannot be decoded, and for one that can: name, then its fields. */
 int record_row(const struct kind *kind, const struct ctl_kv *kv, struct json_object *array);
+
+/* To the operator, of a route that was written: pools and other routes that it overlaps. */
+void route_notes(struct ctl *ctl, const struct world *world, const char *key, const char *value);
 
 /* What deleting a pool would touch, as a sentence. */
 int pool_touched(struct ctl *ctl, const char *pool, char **ret, struct err *err);

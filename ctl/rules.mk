@@ -21,6 +21,10 @@ SRCS += $(addprefix ctl/, \
 	editor.c \
 	apply.c \
 	peer.c \
+	watch.c \
+	route_rows.c \
+	route.c \
+	route_delete.c \
 	nodes.c \
 	node.c \
 	block.c \
@@ -53,6 +57,7 @@ TESTS += $(addprefix ctl/, \
 	command_test \
 	ipam_use_test \
 	complete_test \
+	route_rows_test \
 	change_test \
 	)
 

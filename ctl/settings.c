@@ -37,11 +37,15 @@ static const struct option_def defs[] = {
 	{ OPTION(ctl_settings, file, "file", TEXT), .letter = 'f', .argument = "FILE",
 	  .only_flag = true, .help = "the records to apply; - is standard input" },
 	{ OPTION(ctl_settings, watch, "watch", FLAG), .letter = 'w', .only_flag = true,
-	  .help = "print the list again whenever it changes, until interrupted" },
+	  .help = "print it again whenever it changes, until interrupted" },
 	{ OPTION(ctl_settings, yes, "yes", FLAG), .letter = 'y', .only_flag = true,
 	  .help = "do not ask" },
 	{ OPTION(ctl_settings, now, "now", FLAG), .only_flag = true,
 	  .help = "the machine is off for certain: its blocks are free at once" },
+	{ OPTION(ctl_settings, force, "force", FLAG), .only_flag = true,
+	  .help = "at once, whatever nodes have of it" },
+	{ OPTION(ctl_settings, wait, "wait", FLAG), .only_flag = true,
+	  .help = "until no node has it any more" },
 	{ OPTION(ctl_settings, all, "all", FLAG), .letter = 'a', .only_flag = true,
 	  .help = "of all nodes, as they report it to etcd" },
 	{ OPTION(ctl_settings, diff, "diff", FLAG), .only_flag = true,
@@ -54,7 +58,7 @@ static const struct option_def defs[] = {
 
 const struct option_table ctl_settings_table = {
 	.program = "roostctl",
-	.about = "Pools, addresses, nodes, peers and filters of a cluster: shown, checked, "
+	.about = "Pools, addresses, nodes, peers, filters and routes of a cluster: shown, checked, "
 		 "changed.",
 	.config_path = "/etc/roost/agent.json",
 	.defs = defs,

@@ -118,6 +118,7 @@ static void every_part_of_health_has_its_place(void **unused)
 	assert_string_equal(status_part_of("bird-other"), "agent");
 	assert_string_equal(status_part_of("session/x"), "bird");
 	assert_string_equal(status_part_of("routing/peer/x"), "bird");
+	assert_string_equal(status_part_of("static-route/vpn"), "kernel");
 	assert_string_equal(status_part_of("block/default/10.1.0.0-26"), "addresses");
 	assert_string_equal(status_part_of("registration"), "agent");
 }

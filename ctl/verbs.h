@@ -10,9 +10,10 @@ typedef int verb_fn(struct ctl *ctl, struct err *err);
 verb_fn record_create, record_edit, record_delete, record_show;
 verb_fn get_run, apply_run;
 
-extern const struct command_list pool_list, peer_list, filter_list, node_list, block_list,
-	address_list;
+extern const struct command_list pool_list, peer_list, filter_list, route_list, node_list,
+	block_list, address_list;
 verb_fn pool_show;
+verb_fn route_show, route_delete;
 verb_fn status_run, render_run;
 extern const struct command_list bgp_list;
 verb_fn node_show, node_label, node_drain, node_undrain, node_delete;

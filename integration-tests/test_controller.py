@@ -157,11 +157,18 @@ def test_a_stopped_node_keeps_and_a_removed_one_loses_its_addresses(lab, etcd, b
     # And dead: after reclaimAfter, not before it counted as silent.
     n1.kill()
     revoke_status(etcd, "n1")
+    etcd_txn(etcd, {"static-route/vpn": {"subnet": "172.20.0.0/16", "deleting": NOW["when"]},
+                    "status/static-route/vpn/n1": {"subnet": "172.20.0.0/16"},
+                    "status/static-route/gone/n2": {"subnet": "172.21.0.0/16"}})
     wait_until(lambda: c.metrics()['roost_cluster_removed_nodes{state="waiting"}'] == 1, 20,
                "the controller to wait")
     assert len(owned(etcd, "n1")) == 1
+    assert names(etcd, "static-route/") == {"vpn"}, "a dead node's report holds it"
     wait_until(lambda: not names(etcd, "removed/"), 60, "n1 to be freed")
     assert not owned(etcd, "n1") and not names(etcd, "host/n1/")
+    # With the last report of it a route that is being deleted goes.
+    wait_until(lambda: not names(etcd, "static-route/"), 20, "the record to go")
+    assert not names(etcd, "status/static-route/")
     # Every metric of its own is explained, and nothing is that does not exist.
     page = pathlib.Path(__file__).resolve().parent.parent / "docs/CONTROLLER.md"
     shown = {re.match(r"\w+", k)[0] for k in c.metrics()}

@@ -158,7 +158,7 @@ def test_a_node_with_nothing_at_all(node, build):
     for line, said in {
         "status now": "too many arguments: roostctl status takes none",
         "status --all": '--all is no flag of "status", see roostctl status --help',
-        "status --watch": '--watch is no flag of "status", see roostctl status --help',
+        "render --watch": '--watch is no flag of "render", see roostctl render --help',
         "bgp n1": "too many arguments: roostctl bgp takes none",
         "bgp --diff": '--diff is no flag of "bgp", see roostctl bgp --help',
         "render --all": '--all is no flag of "render", see roostctl render --help',
@@ -181,3 +181,26 @@ def test_bird_left_alone_and_a_socket_that_is_not_ours_to_use(agent, etcd, build
     assert done.returncode == 1
     assert done.stderr == \
         "roostctl: /run/roost/agent.sock belongs to root: try again as root\n", done.stderr
+
+
+def test_a_watched_status_is_printed_again_when_it_changes(agent, etcd, build):
+    pool(etcd, "web")
+    ctl = Ctl(agent.node, build, etcd)
+    wait_until(lambda: ctl.run("status").returncode == 0, 60, "all to be well")
+    text = ctl.process("status --watch")
+    lines = ctl.node.spawn("lines", ctl.command("status -w -o json"))
+    command = " ".join(map(str, ctl.command("status --watch")))
+    terminal = ctl.node.spawn("terminal", ["script", "-qfec", command, "/dev/null"])
+    text.wait_log("^addresses +ok +0 in use")
+    lines.wait_log('^{"node":"n1","reachable":true,"state":"ok".*"pools":{"web"')
+    terminal.wait_log(r"\033\[H\033\[2J.*PART")
+    agent.assign("c1")
+    text.wait_log(r"\n\nPART(.*\n)*addresses +ok +1 in use by 1 pod")
+    lines.wait_log('1 in use by 1 pod')
+    terminal.wait_log("1 in use by 1 pod")
+    agent.kill()
+    text.wait_log("^agent +down")
+    agent.start()
+    wait_until(lambda: text.log.rstrip().endswith("All is well."), 60, "the agent to be back")
+    for process in text, lines, terminal:
+        process.stop()

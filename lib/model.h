@@ -281,7 +281,7 @@ RECORD(static_route)
  */
 struct static_route_head {
 	const char *name;    /* key */
-	bool selector_known; /* or else nobody can tell whom the record means */
+	bool selector_known; /* or else all nodes report that: nobody can tell whom it means */
 	struct selector_text node_selector;
 	char deleting[TIME_TEXT];
 };

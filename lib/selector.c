@@ -415,18 +415,26 @@ static bool is_text(const struct selector *s, const struct step *step, const cha
 	return strncmp(s->text + step->at, text, step->length) == 0 && !text[step->length];
 }
 
+/* What a selector is asked about. */
+struct subject {
+	const struct labels *labels;
+	const char *node; /* NULL: none */
+};
+
 static const char *label_value(const struct selector *s, const struct step *key,
-			       const struct labels *labels)
+			       const struct subject *of)
 {
-	for (size_t i = 0; i < labels->n; i++)
-		if (is_text(s, key, labels->v[i].key))
-			return labels->v[i].value;
+	if (of->node && is_text(s, key, "kubernetes.io/hostname"))
+		return of->node;
+	for (size_t i = 0; i < of->labels->n; i++)
+		if (is_text(s, key, of->labels->v[i].key))
+			return of->labels->v[i].value;
 	return NULL;
 }
 
-static bool in_set(const struct selector *s, const struct step *in, const struct labels *labels)
+static bool in_set(const struct selector *s, const struct step *in, const struct subject *of)
 {
-	const char *value = label_value(s, in, labels);
+	const char *value = label_value(s, in, of);
 
 	for (unsigned i = 1; value && i <= in->n_values; i++)
 		if (is_text(s, in + i, value))
@@ -434,7 +442,7 @@ static bool in_set(const struct selector *s, const struct step *in, const struct
 	return false;
 }
 
-bool selector_matches(const struct selector *s, const struct labels *labels)
+static bool evaluate(const struct selector *s, const struct subject *of)
 {
 	bool stack[STACK_MAX] = { false };
 	size_t n = 0;
@@ -447,10 +455,10 @@ bool selector_matches(const struct selector *s, const struct labels *labels)
 			stack[n++] = true;
 			break;
 		case OP_HAS:
-			stack[n++] = label_value(s, step, labels) != NULL;
+			stack[n++] = label_value(s, step, of) != NULL;
 			break;
 		case OP_IN:
-			stack[n++] = in_set(s, step, labels);
+			stack[n++] = in_set(s, step, of);
 			break;
 		case OP_VALUE:
 			break;
@@ -468,4 +476,14 @@ bool selector_matches(const struct selector *s, const struct labels *labels)
 		}
 	}
 	return stack[0];
+}
+
+bool selector_matches(const struct selector *s, const struct labels *labels)
+{
+	return evaluate(s, &(struct subject){ .labels = labels });
+}
+
+bool selector_selects(const struct selector *s, const struct labels *labels, const char *node)
+{
+	return evaluate(s, &(struct subject){ .labels = labels, .node = node });
 }

@@ -413,6 +413,20 @@ static void errors_tell_column_expectation_and_finding(void **unused)
 		expect_error(cases[i].text, cases[i].want);
 }
 
+static void a_node_has_its_name_as_a_label(void **unused)
+{
+	AUTO(selector_free) struct selector *s = NULL;
+	const struct labels *liar = LABELS({ "kubernetes.io/hostname", "n2" }, { "zone", "a" });
+
+	(void)unused;
+	assert_int_equal(selector_parse("kubernetes.io/hostname == 'n1' && zone == 'a'", &s, NULL),
+			 0);
+	assert_true(selector_selects(s, liar, "n1"));
+	assert_false(selector_selects(s, liar, "n2"));
+	assert_false(selector_selects(s, &none, "n1"));
+	assert_true(selector_selects(NULL, &none, "n1"));
+}
+
 static void freeing_nothing_is_fine(void **unused)
 {
 	(void)unused;
@@ -444,6 +458,7 @@ int main(void)
 		cmocka_unit_test(the_deepest_selector_is_evaluated),
 		cmocka_unit_test(length_ends_at_4096),
 		cmocka_unit_test(errors_tell_column_expectation_and_finding),
+		cmocka_unit_test(a_node_has_its_name_as_a_label),
 		cmocka_unit_test(freeing_nothing_is_fine),
 	};
 
