@@ -55,15 +55,16 @@ def test_the_story_is_told_whole_and_true(demo, build):
     assert "\033" not in said, "colours are for terminals"
     for step in ("a top-of-rack router", "the operator", "BIRD and roostd start", "pods start",
                  "the router has learned", "pings cross", "is killed while a ping runs",
-                 "the agent starts again", "somebody flushes", "etcd is killed", "etcd comes back", "two controllers keep house",
+                 "the agent starts again", "somebody flushes", "behind the router is a VPN",
+                 "somebody removes it", "etcd is killed", "etcd comes back", "two controllers keep house",
                  "nothing of this is left"):
         assert re.search(rf"^\[ *\d+\.\d s\] .*{step}", said, re.M), f"{step!r} is missing in\n{said}"
     # The router's table: three blocks, each by another node.
     table = re.search(r"tor# ip route show proto bird.*\n((?:    .*\n)+)", said)[1]
     assert len(set(re.findall(r"/26 via (\S+)", table))) == 3, table
     losses = re.findall(r"(\d+) packets transmitted, (\d+) received, 0% packet loss", said)
-    assert len(losses) == 7 and all(int(a) == int(b) > 0 for a, b in losses), losses
-    assert int(losses[-2][0]) >= 20, "the ping over the agent's absence was a short one"
+    assert len(losses) == 8 and all(int(a) == int(b) > 0 for a, b in losses), losses
+    assert int(losses[-3][0]) >= 20, "the ping over the agent's absence was a short one"
     assert "Couldn't connect to server" in said
     assert re.search(r'CNI_CONTAINERID=late.*\n    "ips":', said)
     assert "is unhealthy" in said
