@@ -68,6 +68,8 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 		register_notice(a->registration, notice, text);
 	ipam_notice(a->ipam, notice);
 	route_records_notice(a->records, notice);
+	if (a->statics)
+		static_routes_notice(a->statics, notice);
 	if (a->report && notice == STORE_WATCHING)
 		report_kick(a->report);
 	/* Now the pools are known, and the node's address can be chosen among the others. */
@@ -112,6 +114,7 @@ static void on_registered(const struct fence *f, void *arg)
 
 	report_set_fence(a->report, f->create_revision);
 	ipam_registered(a->ipam);
+	static_routes_registered(a->statics, f);
 	lifecycle_status(a->lifecycle, "registered as %s", a->identity.name);
 }
 
@@ -415,6 +418,8 @@ static void routes_changed(bool blocks, void *arg)
 		firewall_mark(a->firewall);
 	if (blocks && a->routing)
 		routing_blocks_changed(a->routing);
+	if (blocks && a->statics)
+		static_routes_pools_changed(a->statics);
 }
 
 static void take_record(const char *key, const char *value, size_t len, void *arg)
@@ -479,6 +484,39 @@ static void addresses_known(void *arg)
 	firewall_open(a->firewall);
 	if (a->routing)
 		routing_inputs_known(a->routing);
+	static_routes_pools_known(a->statics);
+}
+
+/* --- static routes -------------------------------------------------------------------------- */
+
+static int statics(struct kernel_desired *ret, void *arg)
+{
+	const struct agent *a = arg;
+
+	return a->statics ? static_routes_desire(a->statics, ret) : 0;
+}
+
+static void restored(const struct kroute *r, void *arg)
+{
+	const struct agent *a = arg;
+
+	if (a->statics)
+		static_routes_restored(a->statics, r);
+}
+
+static void passed(void *arg)
+{
+	const struct agent *a = arg;
+
+	if (a->statics)
+		static_routes_passed(a->statics);
+}
+
+static int pools(struct prefix **ret, size_t *ret_n, void *arg)
+{
+	const struct agent *a = arg;
+
+	return ipam_pool_prefixes(a->ipam, ret, ret_n);
 }
 
 uint32_t agent_mtu(struct agent *a)
@@ -596,6 +634,9 @@ static int open_links(struct agent *a, struct err *err)
 		.protect = protect,
 		.overlay = desire_overlay,
 		.changed = changed,
+		.statics = statics,
+		.restored = restored,
+		.passed = passed,
 		.arg = a,
 	};
 
@@ -725,6 +766,31 @@ static int open_addresses(struct agent *a, struct err *err)
 	return r;
 }
 
+static int open_statics(struct agent *a, struct err *err)
+{
+	struct static_routes_options o = {
+		.store = a->store,
+		.timers = a->timers,
+		.health = a->health,
+		.prefix = a->settings->etcd.prefix,
+		.node = a->identity.name,
+		.minute = a->settings->minute,
+		.table = a->settings->static_route_table,
+		.protect = a->settings->protected_subnets,
+		.probes = a->settings->fallback_gateway_probe,
+		.kernel = plug_kernel(a->plug),
+		.fence = fence,
+		.pools = pools,
+		.changed = changed,
+		.arg = a,
+	};
+	int r = identity_endpoints(a->settings->etcd.endpoints, &o.endpoints);
+
+	r = r ?: static_routes_new(&o, &a->statics, err);
+	free(o.endpoints.v);
+	return r;
+}
+
 static int make_keys(struct agent *a)
 {
 	char relative[KEY_TEXT];
@@ -769,6 +835,7 @@ static int start(struct agent *a, struct err *err)
 	r = r < 0 ? r : open_routing(a, err);
 	r = r < 0 ? r : open_overlay(a, err);
 	r = r < 0 ? r : open_addresses(a, err);
+	r = r < 0 ? r : open_statics(a, err);
 	r = r < 0 ? r : open_socket(a, err);
 	r = r < 0 ? r : watch_socket(a);
 	if (r >= 0 && a->settings->metrics[0])
@@ -827,6 +894,7 @@ void agent_free(struct agent *a)
 	register_free(a->registration);
 	report_free(a->report);
 	firewall_free(TAKE(a->firewall));
+	static_routes_free(a->statics);
 	ipam_free(a->ipam);
 	routing_free(a->routing);
 	overlay_free(a->overlay);

@@ -15,6 +15,7 @@
 #include "agent/request_stats.h"
 #include "agent/route_records.h"
 #include "agent/routing.h"
+#include "agent/static_routes.h"
 #include "agent/status_watch.h"
 #include "lib/health.h"
 #include "lib/keys.h"
@@ -39,6 +40,7 @@ struct agent {
 	struct route_records *records;
 	struct overlay *overlay;
 	struct firewall *firewall;
+	struct static_routes *statics;
 	struct routing *routing; /* NULL: BIRD is not managed */
 	struct registration *registration;
 	struct report *report;

@@ -70,6 +70,7 @@ static void describe(struct agent *a, struct shown *ret)
 	s->pools = ret->pools;
 	s->kernel = kernel_stats(plug_kernel(a->plug));
 	s->firewall = firewall_stats(a->firewall);
+	s->statics = static_routes_counts(a->statics);
 	if (a->routing)
 		routing_status(a->routing, &s->bird);
 	overlay_status(a->overlay, plug_kernel(a->plug), &s->overlay);
@@ -177,6 +178,7 @@ static void gather_metrics(struct agent *a, struct metrics *m)
 	gather_passes(a, m);
 	metrics_kernel(m, &kernel, &reaped);
 	metrics_firewall(m, firewall_stats(a->firewall));
+	static_routes_metrics(a->statics, m);
 	if (a->routing)
 		routing_metrics(a->routing, m);
 	overlay_metrics(a->overlay, plug_kernel(a->plug), m);

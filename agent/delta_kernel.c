@@ -267,6 +267,8 @@ static void surplus_route(struct held_route *r, void *arg)
 	struct surplus *s = arg;
 	struct change c = { .kind = CHANGE_ROUTE_GONE, .forget = !r->h.held, .route = r->route };
 
+	if (!s->desired->statics_known && r->route.protocol == static_route_protocol)
+		return;
 	if (s->err < 0 || desired_route(s->desired, &r->route) ||
 	    (r->h.held &&
 	     (is_replaced(s->changes, &r->route) || goes_with_link(s, r->route.hop.oif) ||

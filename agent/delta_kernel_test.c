@@ -204,6 +204,21 @@ static void one_of_ours_with_other_attributes_is_replaced(void **state)
 	expect(w, "- route 10.1.0.5/32 dev " B "\n");
 }
 
+/* What static routes there should be may be known later than pods and blocks. */
+static void static_routes_stay_until_all_of_them_are_known(void **state)
+{
+	struct world *w = *state;
+
+	add_link(&w->view, 7, A);
+	take(&w->view, route_message(RTM_NEWROUTE, 0, OTHERS, "10.9.0.0/16", 7, 115));
+	route(&w->view, "10.8.0.0/26", 0);
+	expect(w, "- route blackhole 10.8.0.0/26\n");
+	w->state.statics_known = true;
+	kernel_view_link(&w->view, 7)->pod = false;
+	expect(w, "- route blackhole 10.8.0.0/26\n"
+		  "- route 10.9.0.0/16 dev " A "\n");
+}
+
 static void what_was_right_and_is_not_is_a_repair(void **state)
 {
 	struct world *w = *state;
@@ -395,6 +410,7 @@ int main(void)
 		CASE(a_pod_without_link_contributes_nothing),
 		CASE(what_nobody_wants_goes_last),
 		CASE(one_of_ours_with_other_attributes_is_replaced),
+		CASE(static_routes_stay_until_all_of_them_are_known),
 		CASE(what_was_right_and_is_not_is_a_repair),
 		CASE(a_link_that_is_down_is_set_up),
 		CASE(a_fight_is_put_off),

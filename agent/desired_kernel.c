@@ -390,9 +390,11 @@ static int make(struct making *m)
 int desired_kernel(const struct kernel_desired *state, const struct kernel_view *view,
 		   const struct prefixes *protect, struct desired *ret)
 {
-	struct making m = {
-		.state = state, .view = view, .protect = protect, .d.ipv6 = state->ipv6
-	};
+	struct making m = { .state = state,
+			    .view = view,
+			    .protect = protect,
+			    .d.ipv6 = state->ipv6,
+			    .d.statics_known = state->statics_known };
 	int err = make_room(&m);
 
 	err = err ?: make(&m);

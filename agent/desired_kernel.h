@@ -62,6 +62,7 @@ struct desired {
 	size_t n_refused;
 	size_t without_link; /* pods */
 	bool ipv6;           /* forwarding is wanted for it too */
+	bool statics_known;
 };
 
 /* protect may be NULL. 0 or -ENOMEM; release with desired_done(). */

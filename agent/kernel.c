@@ -178,6 +178,11 @@ bool kernel_ready(const struct kernel *k, struct err *why)
 	return false;
 }
 
+const struct kernel_view *kernel_seen(const struct kernel *k)
+{
+	return &k->view;
+}
+
 unsigned kernel_link_index(const struct kernel *k, const char *name)
 {
 	const struct held_link *l = kernel_view_link_named(&k->view, name);

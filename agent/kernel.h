@@ -83,11 +83,13 @@ struct kernel_desired {
 	size_t n_remote_blocks;
 	struct kroute *routes; /* whatever else is ours, as it is to be: static routes */
 	size_t n_routes;
+	bool statics_known;    /* all static routes are in routes: others of theirs may go */
 	uint32_t export_table; /* 0: none */
 	bool ipv6;             /* IPv6 pools are in use: forwarding is wanted for it too */
 };
 
 struct kernel;
+struct kernel_view;
 
 struct kernel_options {
 	sd_event *event;
@@ -102,6 +104,10 @@ struct kernel_options {
 	void (*link_gone)(const char *name, void *arg);
 	/* Something that status shows has changed. */
 	void (*changed)(void *arg);
+	/* Somebody had taken this static route away, and it is back; may be NULL. */
+	void (*restored)(const struct kroute *r, void *arg);
+	/* A pass has been made; may be NULL. */
+	void (*passed)(void *arg);
 	void *arg;
 };
 
@@ -132,6 +138,14 @@ int kernel_attach(struct kernel *k, const struct kernel_pod *pod, struct err *er
 int kernel_detach(struct kernel *k, const struct kernel_pod *pod, struct err *err);
 /* Reads anew from the kernel: 0, or -ENOENT with a sentence that names what is missing or wrong. */
 int kernel_check(struct kernel *k, const struct kernel_pod *pod, struct err *err);
+
+/* What the kernel holds as far as it concerns us; valid until the loop goes on. */
+const struct kernel_view *kernel_seen(const struct kernel *k);
+/*
+ * Has the kernel say which route leads to this address, unless it said so already and nothing that
+ * could matter has changed; kernel_view_lookup() tells. 0 or -errno: it could not be asked.
+ */
+int kernel_look_up(struct kernel *k, const struct address *to);
 
 /* By what the events have told so far; 0: none of that name. */
 unsigned kernel_link_index(const struct kernel *k, const char *name);

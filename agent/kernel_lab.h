@@ -156,6 +156,7 @@ static inline int lab_desire(struct kernel_desired *ret, void *arg)
 	*ret = (struct kernel_desired){ .n_pods = l->n_pods,
 					.n_blocks = l->n_blocks,
 					.n_routes = l->n_routes,
+					.statics_known = true,
 					.export_table = l->export_table,
 					.ipv6 = l->ipv6 };
 	ret->pods = calloc(l->n_pods + 1, sizeof(*ret->pods));

@@ -92,6 +92,9 @@ static void tell_repairs(struct kernel *k, const struct changes *changes)
 		k->stats.repaired[thing_of(&changes->v[i])]++;
 		if (n++ < TOLD_AT_ONCE)
 			tell_repair(&k->view, &changes->v[i]);
+		if (k->options.restored && changes->v[i].kind == CHANGE_ROUTE &&
+		    changes->v[i].route.protocol == static_route_protocol)
+			k->options.restored(&changes->v[i].route, k->options.arg);
 	}
 	k->stats.repairs += n;
 	if (n > TOLD_AT_ONCE)
@@ -119,10 +122,12 @@ static void tell_conflict(struct held_route *r, void *arg)
 	snprintf(part, sizeof(part), "route/%s", prefix_print(&r->route.dst, dst));
 	health_set(t->k->options.health, part, LOG_LEVEL_WARNING,
 		   "route %s cannot be set: %s of protocol %s is in the way and is left; remove "
-		   "it if nothing needs it, or keep the pools out of its range",
+		   "it if nothing needs it, or %s",
 		   kroute_print(&r->route, own ? own->link.name : NULL, ours),
 		   kroute_print(r->stranger, l ? l->link.name : NULL, theirs),
-		   route_protocol_name(r->stranger->protocol, name));
+		   route_protocol_name(r->stranger->protocol, name),
+		   r->route.protocol == static_route_protocol ? "delete the static route"
+							      : "keep the pools out of its range");
 }
 
 static void tell_conflicts(struct kernel *k)
@@ -275,6 +280,8 @@ static int work(struct kernel *k, const struct desired *d, bool *ret_again)
 		*ret_again = applied.again;
 		tell_failures(k, &applied);
 		set_later(k, now, changes.next);
+		if (k->options.passed)
+			k->options.passed(k->options.arg);
 	}
 	changes_done(&changes);
 	return r ?: applied.failed ? -EIO : 0;

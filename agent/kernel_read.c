@@ -304,6 +304,28 @@ int kernel_read_gateways(struct kernel *k)
 	return 0;
 }
 
+static int take_way(const struct nlmsghdr *hdr, void *arg)
+{
+	struct route_lookup *l = arg;
+
+	return hdr->nlmsg_type == RTM_NEWROUTE ? message_route(hdr, &l->route) : 0;
+}
+
+/* The kernel refuses where no route leads; what else it may say means the same to us. */
+int kernel_look_up(struct kernel *k, const struct address *to)
+{
+	AUTO(nlmsg_free) struct nl_msg *m = NULL;
+	struct route_lookup l = { .to = *to };
+
+	if (kernel_view_lookup(&k->view, to))
+		return 0;
+	m = ask_way(to);
+	if (!m)
+		return -ENOMEM;
+	l.err = kern_get(k->kern, m, take_way, &l, NULL);
+	return kernel_view_put_lookup(&k->view, &l);
+}
+
 static void read_host_conf(struct kernel *k, sa_family_t family)
 {
 	AUTO(nlmsg_free) struct nl_msg *m = ask_host_conf(family);
@@ -337,6 +359,7 @@ int kernel_reread(struct kernel *k, struct err *err)
 		k->reread = true;
 		return err_wrap(err, r, "reading the kernel's state");
 	}
+	k->view.ways++;
 	read_host_conf(k, AF_INET);
 	read_host_conf(k, AF_INET6);
 	kernel_drain(k);

@@ -262,6 +262,16 @@ struct nl_msg *ask_routes(sa_family_t family, uint8_t protocol, uint32_t table, 
 	return m ? whole(m, err) : NULL;
 }
 
+struct nl_msg *ask_way(const struct address *to)
+{
+	const struct rtmsg body = { .rtm_family = (uint8_t)to->family,
+				    .rtm_dst_len = (uint8_t)address_bits(to),
+				    .rtm_flags = RTM_F_FIB_MATCH };
+	struct nl_msg *m = request(RTM_GETROUTE, 0, &body, sizeof(body));
+
+	return m ? whole(m, put_address(m, RTA_DST, to)) : NULL;
+}
+
 struct nl_msg *ask_neighbours(uint32_t link)
 {
 	struct nl_msg *m = request(RTM_GETNEIGH, 0, &(struct ndmsg){ 0 }, sizeof(struct ndmsg));

@@ -39,6 +39,8 @@ struct nl_msg *request_address(const struct node_address *a, bool add);
 struct nl_msg *ask_link(uint32_t index, const char *name);
 /* By protocol; table and link 0: any. */
 struct nl_msg *ask_routes(sa_family_t family, uint8_t protocol, uint32_t table, uint32_t link);
+/* The route that leads to an address, as it stands in its table. */
+struct nl_msg *ask_way(const struct address *to);
 struct nl_msg *ask_neighbours(uint32_t link);
 struct nl_msg *ask_fdb(uint32_t link);
 struct nl_msg *ask_addresses(uint32_t link);

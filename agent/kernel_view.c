@@ -170,8 +170,15 @@ static void set_held(size_t *count, struct holding *h, bool held)
 	h->held = held;
 }
 
+static void set_route_held(struct kernel_view *v, struct held_route *r, bool held)
+{
+	v->statics += held != r->h.held && r->route.protocol == static_route_protocol;
+	set_held(&v->n_routes, &r->h, held);
+}
+
 void kernel_view_end_conflict(struct kernel_view *v, struct held_route *r)
 {
+	v->statics += r->stranger && r->route.protocol == static_route_protocol;
 	v->n_conflicts -= r->stranger != NULL;
 	free(r->stranger);
 	r->stranger = NULL;
@@ -196,7 +203,7 @@ int kernel_view_put_route(struct kernel_view *v, const struct kroute *route,
 			return -ENOMEM;
 		}
 	}
-	set_held(&v->n_routes, &r->h, true);
+	set_route_held(v, r, true);
 	r->h.seen = v->generation;
 	kernel_view_end_conflict(v, r);
 	if (ret)
@@ -228,7 +235,7 @@ void kernel_view_drop_route(struct kernel_view *v, const struct kroute *route)
 
 	if (!r)
 		return;
-	set_held(&v->n_routes, &r->h, false);
+	set_route_held(v, r, false);
 	unchain(v, r);
 }
 
@@ -247,7 +254,7 @@ int kernel_view_replace_route(struct kernel_view *v, const struct kroute *route,
 
 void kernel_view_lose_route(struct kernel_view *v, struct held_route *r)
 {
-	set_held(&v->n_routes, &r->h, false);
+	set_route_held(v, r, false);
 	if (!r->h.confirmed && !r->stranger)
 		unchain(v, r);
 }
@@ -263,9 +270,10 @@ int kernel_view_conflict(struct kernel_view *v, const struct kroute *route,
 		return -ENOMEM;
 	}
 	*copy = *stranger;
-	set_held(&v->n_routes, &r->h, false);
+	set_route_held(v, r, false);
 	r->stranger = copy;
 	v->n_conflicts++;
+	v->statics += route->protocol == static_route_protocol;
 	/* When the way is free again, putting it there repairs nothing. */
 	r->h.confirmed = false;
 	return 0;
@@ -279,6 +287,34 @@ static void retry_conflict(struct held_route *r, void *arg)
 void kernel_view_retry_conflicts(struct kernel_view *v)
 {
 	kernel_view_each_route(v, retry_conflict, v);
+}
+
+/* --- ways ----------------------------------------------------------------------------------- */
+
+const struct route_lookup *kernel_view_lookup(const struct kernel_view *v, const struct address *to)
+{
+	if (v->lookups_of != v->ways + v->statics)
+		return NULL;
+	for (size_t i = 0; i < v->n_lookups; i++)
+		if (address_compare(&v->lookups[i].to, to) == 0)
+			return &v->lookups[i];
+	return NULL;
+}
+
+int kernel_view_put_lookup(struct kernel_view *v, const struct route_lookup *lookup)
+{
+	struct route_lookup *grown;
+
+	if (v->lookups_of != v->ways + v->statics) {
+		v->n_lookups = 0;
+		v->lookups_of = v->ways + v->statics;
+	}
+	grown = reallocarray(v->lookups, v->n_lookups + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	v->lookups = grown;
+	grown[v->n_lookups++] = *lookup;
+	return 0;
 }
 
 /* --- neighbours ----------------------------------------------------------------------------- */
@@ -432,6 +468,7 @@ void kernel_view_done(struct kernel_view *v)
 	tdestroy(v->routes, free_chain);
 	tdestroy(v->neighbours, free);
 	free(v->addresses);
+	free(v->lookups);
 	free(v->gateways.v);
 	free(v->gone);
 	*v = (struct kernel_view){ 0 };

@@ -62,6 +62,13 @@ struct node_address {
 	struct prefix subnet;
 };
 
+/* Which route the kernel takes to an address. */
+struct route_lookup {
+	struct address to;
+	int err; /* 0, or why there is none: -ENETUNREACH */
+	struct kroute route;
+};
+
 struct kernel_view {
 	void *links_by_index, *links_by_name; /* tsearch; the names of pod links and others */
 	void *routes;                         /* by kroute_compare_key */
@@ -70,6 +77,9 @@ struct kernel_view {
 	size_t n_addresses;
 	struct addresses gateways; /* of routes that people and their tools have set */
 	bool gateways_stale;
+	struct route_lookup *lookups;
+	size_t n_lookups;
+	uint64_t lookups_of;              /* .ways and .statics when they were made */
 	struct message_conf host4, host6; /* of the whole host, what is known of it */
 	struct holding forwarding4, forwarding6;
 	struct held_tunnel tunnels[2];
@@ -80,6 +90,8 @@ struct kernel_view {
 	bool links_lost;     /* routes may lead to links that are gone or dropped them */
 	bool news;           /* somebody else changed what concerns us; the caller clears it */
 	uint64_t route6_events;
+	uint64_t ways;    /* rises when the way to some address may be another */
+	uint64_t statics; /* rises when a static route came, went, or is kept out */
 	size_t n_pod_links, n_routes, n_neighbours, n_fdb; /* held */
 	size_t n_conflicts;
 	char (*gone)[IF_NAME_TEXT]; /* pod links that vanished; the caller takes it */
@@ -110,6 +122,10 @@ enum view_part {
 /* Also when a torn dump starts again. */
 void kernel_view_begin(struct kernel_view *v, enum view_part part);
 void kernel_view_end(struct kernel_view *v, enum view_part part);
+/* As of now; NULL: it was not asked for. */
+const struct route_lookup *kernel_view_lookup(const struct kernel_view *v,
+					      const struct address *to);
+int kernel_view_put_lookup(struct kernel_view *v, const struct route_lookup *lookup);
 /* After messages, before anything is decided: lets go what vanished links took with them. */
 void kernel_view_settle(struct kernel_view *v);
 

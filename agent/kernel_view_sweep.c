@@ -180,6 +180,8 @@ void kernel_view_settle(struct kernel_view *v)
 		struct held_route *r = g.v[i];
 
 		v->news |= r->h.held && r->h.confirmed;
+		if (r->route.protocol == static_route_protocol)
+			r->h.confirmed = false;
 		/* With its link gone nobody can put it back. */
 		if (leads_to_gone(v, &r->route))
 			kernel_view_drop_route(v, &r->route);

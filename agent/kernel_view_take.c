@@ -61,7 +61,8 @@ static void stranger_came(struct kernel_view *v, const struct kroute *route)
 		r->beside = true;
 }
 
-static int take_our_route(struct kernel_view *v, const struct kroute *route, bool gone, bool own)
+static int take_our_route(struct kernel_view *v, const struct kroute *route, bool gone, bool own,
+			  bool by_kernel)
 {
 	struct held_route *r = kernel_view_route(v, route);
 	bool was = r && r->h.held;
@@ -72,6 +73,9 @@ static int take_our_route(struct kernel_view *v, const struct kroute *route, boo
 	}
 	if (was) {
 		v->news |= r->h.confirmed && !own;
+		/* The kernel itself dropped it, with its link: nobody took it away. */
+		if (by_kernel && route->protocol == static_route_protocol)
+			r->h.confirmed = false;
 		kernel_view_lose_route(v, r);
 	} else if (route->dst.address.family == AF_INET6 && kroute_has_gateway(route) && !own) {
 		for (r = kernel_view_routes(v, route); r; r = r->next)
@@ -107,10 +111,11 @@ static int take_route(struct kernel_view *v, const struct nlmsghdr *hdr)
 		v->gateways_stale = true;
 		v->news |= !gone;
 	}
+	v->ways += !route_protocol_is_ours(body.rtm_protocol);
 	if (!gone)
 		replaced(v, hdr, &r, own);
 	if (route_protocol_is_ours(body.rtm_protocol))
-		return take_our_route(v, &r, gone, own);
+		return take_our_route(v, &r, gone, own, hdr->nlmsg_pid == 0);
 	if (gone)
 		stranger_went(v, &r);
 	else
@@ -224,7 +229,10 @@ static int update_link(struct kernel_view *v, struct held_link *l, const struct 
 	if ((old.flags & IFF_UP) && !(now->flags & IFF_UP))
 		l->dropped = v->links_lost = true;
 	/* What leads over it can be set again. */
-	v->news |= !l->pod && ((old.flags ^ now->flags) & IFF_UP);
+	if (!l->pod && ((old.flags ^ now->flags) & IFF_UP)) {
+		v->news = true;
+		v->ways++;
+	}
 	if (renamed) {
 		err = kernel_view_rename_link(v, l, now->name);
 		l->h.confirmed = false;
@@ -245,6 +253,8 @@ static int take_link(struct kernel_view *v, const struct nlmsghdr *hdr)
 	if (message_link(hdr, &now) < 0)
 		return -EBADMSG;
 	if (hdr->nlmsg_type == RTM_DELLINK) {
+		l = kernel_view_link(v, now.index);
+		v->ways += l && !l->pod;
 		kernel_view_drop_link(v, now.index);
 		return 0;
 	}
@@ -305,7 +315,7 @@ static bool has_address(const struct kernel_view *v, uint32_t link, sa_family_t 
 
 static int take_address(struct kernel_view *v, const struct nlmsghdr *hdr)
 {
-	bool gone = hdr->nlmsg_type == RTM_DELADDR;
+	bool gone = hdr->nlmsg_type == RTM_DELADDR, changed;
 	struct node_address address;
 	struct message_address m;
 	struct held_link *l;
@@ -318,7 +328,9 @@ static int take_address(struct kernel_view *v, const struct nlmsghdr *hdr)
 		return 0;
 	}
 	address = (struct node_address){ .link = m.link, .local = m.local, .subnet = m.subnet };
-	v->news |= !kernel_view_address(v, &address) == !gone;
+	changed = !kernel_view_address(v, &address) == !gone;
+	v->news |= changed;
+	v->ways += changed;
 	if (!gone)
 		return kernel_view_put_address(v, &address);
 	kernel_view_drop_address(v, &address);

@@ -87,7 +87,22 @@ static int desire(struct kernel_desired *ret, void *arg)
 	struct plug *p = arg;
 	int r = ipam_desire(p->ipam, ret);
 
-	return r ?: p->o.overlay(ret, p->o.arg);
+	r = r ?: p->o.overlay(ret, p->o.arg);
+	return r ?: p->o.statics(ret, p->o.arg);
+}
+
+static void restored(const struct kroute *r, void *arg)
+{
+	struct plug *p = arg;
+
+	p->o.restored(r, p->o.arg);
+}
+
+static void passed(void *arg)
+{
+	struct plug *p = arg;
+
+	p->o.passed(p->o.arg);
 }
 
 static int protect(struct prefixes *ret, void *arg)
@@ -266,6 +281,8 @@ int plug_new(const struct plug_options *options, struct reaper *reaper, struct p
 		.protect = protect,
 		.link_gone = link_gone,
 		.changed = changed,
+		.restored = restored,
+		.passed = passed,
 	};
 	int r;
 
@@ -307,7 +324,7 @@ void plug_free(struct plug *p)
 	free(p);
 }
 
-const struct kernel *plug_kernel(const struct plug *p)
+struct kernel *plug_kernel(const struct plug *p)
 {
 	return p->kernel;
 }

@@ -28,6 +28,10 @@ struct plug_options {
 	int (*overlay)(struct kernel_desired *ret, void *arg);
 	/* Something that status shows has changed. */
 	void (*changed)(void *arg);
+	/* Static routes, and what became of them; see kernel.h. */
+	int (*statics)(struct kernel_desired *ret, void *arg);
+	void (*restored)(const struct kroute *r, void *arg);
+	void (*passed)(void *arg);
 	void *arg;
 };
 
@@ -52,7 +56,7 @@ void plug_now(struct plug *p);
 /* Of the uplink that has this address of the node; 0: unknown. */
 uint32_t plug_mtu(struct plug *p, const struct address *node);
 
-const struct kernel *plug_kernel(const struct plug *p);
+struct kernel *plug_kernel(const struct plug *p);
 struct reaper_stats plug_reaped(const struct plug *p);
 
 /* Handlers of docs/API.md. */

@@ -29,6 +29,12 @@ SRCS += $(addprefix agent/, \
 	metrics.c \
 	certificates.c \
 	api.c \
+	static_entries.c \
+	static_decide.c \
+	static_status.c \
+	static_report.c \
+	static_routes.c \
+	static_settings.c \
 	kernel_objects.c \
 	kernel_message.c \
 	kernel_message_link.c \
@@ -103,6 +109,9 @@ PURE_TESTS += $(addprefix agent/, \
 	delta_kernel_test \
 	desired_firewall_test \
 	delta_tunnel_test \
+	static_decide_test \
+	static_status_test \
+	static_report_test \
 	)
 
 TESTS += $(addprefix agent/, \

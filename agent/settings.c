@@ -2,9 +2,11 @@
 #include "agent/settings.h"
 
 #include <errno.h>
+#include <linux/rtnetlink.h>
 #include <string.h>
 
 #include "agent/identity.h"
+#include "agent/static_routes.h"
 #include "lib/listen_address.h"
 #include "lib/route_protocol.h"
 
@@ -66,6 +68,18 @@ static const struct option_def defs[] = {
 	  .argument = "on|off", .choices = switch_choices,
 	  .help = "where IPv6 pools are in use, drop what pods send from IPv6 addresses that are "
 		  "not their own" },
+	{ OPTION(settings, static_route_table, "static-route-table", NUMBER), .initial = "254",
+	  .argument = "NUMBER", .min = 1, .max = INT32_MAX,
+	  .help = "the kernel's table for static routes that name none; 254 is main" },
+	{ OPTION(settings, protected_subnets, "protected-subnets", TEXT),
+	  .argument = "SUBNET[,SUBNET]", .check = static_subnets_check,
+	  .help = "no static route may overlap these; default routes, loopback, link-local, this "
+		  "node's own addresses, etcd and pools are protected anyway" },
+	{ OPTION(settings, fallback_gateway_probe, "fallback-gateway-probe", TEXT),
+	  .initial = "10.0.0.1,fd00::1", .argument = "ADDRESS[,ADDRESS]",
+	  .check = static_probes_check,
+	  .help = "static routes without a gateway take the next hop towards this address, one "
+		  "of each family" },
 	{ OPTION(settings, metrics, "metrics", TEXT), .argument = "[ADDRESS:]PORT",
 	  .check = listen_address_check,
 	  .help = "where Prometheus finds /metrics, /healthz and /readyz; a port alone is on "
@@ -145,6 +159,9 @@ int settings_load(int argc, char *const *argv, char *const *env, struct settings
 		return r;
 	r = options_check_etcd(&ret->etcd, err);
 	r = r ?: check_lease(ret, err);
+	if (r == 0 && ret->static_route_table == RT_TABLE_LOCAL)
+		r = err_set(err, -EINVAL,
+			    "--static-route-table: 255 is the kernel's own table (local)");
 	r = r ?: route_protocols_check(ret->route_protocol, ret->static_route_protocol, err);
 	if (r < 0)
 		settings_done(ret);

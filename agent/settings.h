@@ -39,6 +39,8 @@ struct settings {
 	const char *machine_id, *boot_id; /* "": the machine's own */
 	uint32_t route_protocol, static_route_protocol;
 	uint32_t minute; /* ms of one, for house-keeping */
+	uint32_t static_route_table;
+	const char *protected_subnets, *fallback_gateway_probe; /* lists with ',' between */
 };
 
 extern const struct option_table settings_table;

@@ -102,6 +102,19 @@ static struct json_object *firewall_object(struct builder *b, const struct firew
 	return o;
 }
 
+static struct json_object *statics_object(struct builder *b, const struct static_counts *c)
+{
+	struct json_object *o = json_object_new_object();
+
+	if (!o)
+		return NULL;
+	put(b, o, "selected", number(c->selected));
+	put(b, o, "applied", number(c->applied));
+	put(b, o, "errors", number(c->errors));
+	put(b, o, "tampered", number(c->tampered));
+	return o;
+}
+
 static struct json_object *bird_object(struct builder *b, const struct status_bird *bird)
 {
 	struct json_object *o = json_object_new_object();
@@ -304,6 +317,8 @@ static void add_head(struct builder *b, const struct status *s)
 	put(b, b->root, "kernel", kernel_object(b, &s->kernel));
 	if (s->firewall.wanted)
 		put(b, b->root, "firewall", firewall_object(b, &s->firewall));
+	if (s->statics.selected)
+		put(b, b->root, "staticRoutes", statics_object(b, &s->statics));
 	if (s->bird.managed)
 		put(b, b->root, "bird", bird_object(b, &s->bird));
 	if (s->overlay.wanted)

@@ -15,6 +15,7 @@
 
 #include "agent/firewall.h"
 #include "agent/kernel.h"
+#include "agent/static_entries.h"
 #include "lib/health.h"
 #include "lib/json.h"
 
@@ -73,6 +74,7 @@ struct status {
 	size_t n_pools;
 	struct kernel_stats kernel;
 	struct firewall_stats firewall;
+	struct static_counts statics; /* shown where any record means this node */
 	struct status_bird bird;
 	struct status_overlay overlay;
 };

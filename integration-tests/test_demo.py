@@ -55,7 +55,8 @@ def test_the_story_is_told_whole_and_true(demo, build):
     assert "\033" not in said, "colours are for terminals"
     for step in ("a top-of-rack router", "the operator", "BIRD and roostd start", "pods start",
                  "the router has learned", "pings cross", "is killed while a ping runs",
-                 "the agent starts again", "somebody flushes", "etcd is killed", "etcd comes back",
+                 "the agent starts again", "somebody flushes", "behind the router is a VPN",
+                 "somebody removes it", "etcd is killed", "etcd comes back",
                  "the pool becomes an overlay", "and back: the tunnels go", "two controllers keep house",
                  "nothing of this is left"):
         assert re.search(rf"^\[ *\d+\.\d s\] .*{step}", said, re.M), f"{step!r} is missing in\n{said}"

@@ -18,6 +18,7 @@ def tell(stage):
     pods = start_pods(stage)
     cross(stage, pods)
     lose_agent(stage, pods)
+    lead_out(stage)
     lose_etcd(stage, pods)
     go_under(stage, pods)
     keep_house(stage)
@@ -95,6 +96,24 @@ def lose_agent(stage, pods):
     stage.wait(lambda: "is back" in member.agent.log, "the agent's words")
     said_by(stage, member, "is back")
     stage.sh(member.node, "ip route show proto roost")
+
+
+def lead_out(stage):
+    member, vpn = stage.members[0], "203.0.113.1"
+    stage.say("behind the router is a VPN: the operator declares the way there once, for all nodes")
+    stage.sh(stage.router, f"ip address add {vpn}/32 dev lo")
+    stage.sh(stage.control, "roostctl route create vpn subnet=203.0.113.0/24 "
+             f"gateway={stage.address(stage.router)}")
+    for m in stage.members:
+        stage.wait(lambda: m.node.ping(vpn), f"{m.node.name} to reach the VPN")
+    stage.sh(member.node, f"ping -n -c 2 -i 0.1 {vpn}")
+    stage.say(f"somebody removes it on {member.node.name}; it is back, and nodes tell how it is")
+    stage.sh(member.node, "ip route del 203.0.113.0/24 proto roost-static")
+    stage.wait(lambda: member.node.ping(vpn), "the route to be back")
+    stage.sh(member.node, "ip route show proto roost-static")
+    stage.wait(lambda: "applied 3/3" in member.node.run(
+        [stage.build / "roostctl", "route", "list"], env=stage.env()).stdout, "three reports")
+    stage.sh(stage.control, "roostctl route list")
 
 
 def lose_etcd(stage, pods):

@@ -266,6 +266,11 @@ class EtcdCluster:
         reply = self.call("/v3/kv/put", {"key": b64(key), "value": b64(value), "lease": str(lease)})
         return int(reply["header"]["revision"])
 
+    def put_many(self, pairs):
+        """Up to 128 (key, value), all in one transaction."""
+        self.call("/v3/kv/txn", {"success": [
+            {"requestPut": {"key": b64(k), "value": b64(v)}} for k, v in pairs]})
+
     def get(self, key, revision=0):
         """The value of a key, or None."""
         found = self._range(key, None, revision)
