@@ -15,9 +15,9 @@
 
 static const struct config_vxlan usual = { .vni = 4096, .port = 4789, .checksum_offload = true };
 static const struct overlay_pool pools[] = {
-	{ "cross", "default", ENCAPSULATION_VXLAN_CROSS_SUBNET, AF_INET },
-	{ "six", "default", ENCAPSULATION_VXLAN, AF_INET6 },
-	{ "web", "default", ENCAPSULATION_VXLAN, AF_INET },
+	{ "cross", "default", ENCAPSULATION_VXLAN_CROSS_SUBNET, AF_INET, false },
+	{ "six", "default", ENCAPSULATION_VXLAN, AF_INET6, false },
+	{ "web", "default", ENCAPSULATION_VXLAN, AF_INET, false },
 };
 
 static struct address address(const char *text)
