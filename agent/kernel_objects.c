@@ -212,9 +212,9 @@ static size_t print_hops(const struct kroute *r, char *text, size_t size)
 
 const char *kroute_print(const struct kroute *r, const char *dev, char text[KROUTE_TEXT])
 {
-	char dst[PREFIX_TEXT], via[KROUTE_TEXT], device[32] = "", table[24] = "", metric[24] = "";
+	char dst[PREFIX_TEXT], via[128], device[32] = "", table[24] = "", metric[24] = "";
 
-	via[print_hops(r, via, sizeof(via) / 2)] = '\0';
+	via[print_hops(r, via, sizeof(via))] = '\0';
 	if (dev)
 		snprintf(device, sizeof(device), " dev %s", dev);
 	else if (r->hop.oif)
