@@ -78,6 +78,6 @@ void holding_repaired(struct holding *h, uint64_t now);
 #define FIGHT_PATIENCE 3
 
 /* "route 10.1.0.5/32 dev roost0123456789". */
-#define CHANGE_TEXT 288
+#define CHANGE_TEXT 352
 const char *change_print(const struct change *c, const struct kernel_view *view,
 			 char text[CHANGE_TEXT]);

@@ -116,7 +116,7 @@ int kroute_compare(const struct kroute *a, const struct kroute *b);
  * "blackhole 10.1.0.0/26 table 119", "10.1.0.5/32 dev roost0123456789", "10.9.0.0/16 via 192.0.2.1,
  * 192.0.2.2 dev eth0"; dev is the first one's name and may be NULL.
  */
-#define KROUTE_TEXT 256
+#define KROUTE_TEXT 320
 const char *kroute_print(const struct kroute *r, const char *dev, char text[KROUTE_TEXT]);
 
 /*

@@ -157,7 +157,7 @@ static void the_same_is_not_written_again_and_another_only_after_a_rest(void **s
 	kick(w);
 	assert_int_equal(store_fake_revision(w->store), revision);
 	for (int i = 0; i < 10; i++) {
-		char text[8];
+		char text[16];
 
 		snprintf(text, sizeof(text), "%d", 10 + i);
 		status(a, text);

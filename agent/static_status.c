@@ -16,7 +16,7 @@ static void note_tampering(struct static_entries *t, struct static_entry *e, con
 	t->tampered++;
 	if (e->tampered.count < UINT32_MAX)
 		e->tampered.count++;
-	memcpy(e->tampered.last, now, sizeof(e->tampered.last));
+	snprintf(e->tampered.last, sizeof(e->tampered.last), "%s", now);
 }
 
 static const struct held_route *held_as_wanted(const struct static_entry *e,
@@ -269,7 +269,7 @@ static int set_status(struct static_entry *e, struct static_route_status *s, con
 	if (r < 0)
 		return r;
 	if (!e->state || strcmp(e->state, state) != 0) {
-		memcpy(e->since, now, sizeof(e->since));
+		snprintf(e->since, sizeof(e->since), "%s", now);
 		free(e->state);
 		e->state = TAKE(state);
 	}
