@@ -392,6 +392,14 @@ static int own_blocks(struct prefixes *ret, void *arg)
 	return ipam_routed_blocks(a->ipam, ret);
 }
 
+/* BIRD's part is there before the overlay's. */
+static bool is_silent(const char *pool, void *arg)
+{
+	const struct agent *a = arg;
+
+	return a->overlay && overlay_pool_is_silent(a->overlay, pool);
+}
+
 static void kernel_first(void *arg)
 {
 	struct agent *a = arg;
@@ -596,6 +604,7 @@ static int open_routing(struct agent *a, struct err *err)
 		.bird_program = s->bird_program,
 		.template_dir = s->template_dir,
 		.blocks = own_blocks,
+		.silent = is_silent,
 		.first = kernel_first,
 		.changed = changed,
 		.arg = a,

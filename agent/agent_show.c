@@ -27,6 +27,7 @@ static void gather_readiness(struct agent *a, struct readiness *ret)
 		      kernel_ready(plug_kernel(a->plug), &why) ? "" : why.text);
 	if (a->routing)
 		routing_readiness(a->routing, ret);
+	overlay_readiness(a->overlay, ret);
 }
 
 /* --- status --------------------------------------------------------------------------------- */

@@ -126,7 +126,7 @@ int bird_secret(struct bird_making *m, const char *kind, const char *name, const
 bool bird_extent_announced(const struct bird_extent *e)
 {
 	if (!e->pool)
-		return strcmp(e->extent->network, "default") == 0;
+		return !e->silent && strcmp(e->extent->network, "default") == 0;
 	/* Disabled means no new claims: what is held stays, and stays known. */
 	return e->pool->routed && e->pool->announce;
 }

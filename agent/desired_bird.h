@@ -27,11 +27,13 @@ struct bird_node {
 
 /*
  * pool is NULL when its record is gone and nothing is remembered of it: its blocks then
- * count as routed and announced on the network "default" and nowhere else, as a pool's do.
+ * count as routed and announced on the network "default" and nowhere else, as a pool's do. silent:
+ * it was not announced, that much is remembered.
  */
 struct bird_extent {
 	const struct extent *extent;
 	const struct pool *pool;
+	bool silent;
 };
 
 /* A file that a record names: its text, or NULL and the reason. */

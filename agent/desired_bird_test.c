@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans from whole states: who peers with whom, what is left out, what a change would do. */
+#include "agent/desired_bird_parts.h"
 #include "agent/desired_bird_world.h"
 
 #include <errno.h>
@@ -501,6 +502,18 @@ static void what_disturbs_nobody_is_not_named(void **unused)
 		     "");
 }
 
+/* What little is known of a pool whose record is gone. */
+static void a_vanished_pool_is_announced_on_default_unless_it_never_was(void **unused)
+{
+	const struct extent here = { .network = "default" }, lan = { .network = "lan" };
+
+	(void)unused;
+	assert_true(bird_extent_announced(&(struct bird_extent){ .extent = &here }));
+	assert_false(bird_extent_announced(&(struct bird_extent){ .extent = &lan }));
+	assert_false(
+		bird_extent_announced(&(struct bird_extent){ .extent = &here, .silent = true }));
+}
+
 static void blocks_that_are_no_longer_announced_are_named(void **unused)
 {
 	(void)unused;
@@ -539,6 +552,7 @@ int main(void)
 		cmocka_unit_test(what_restarts_a_session_is_named),
 		cmocka_unit_test(what_disturbs_nobody_is_not_named),
 		cmocka_unit_test(blocks_that_are_no_longer_announced_are_named),
+		cmocka_unit_test(a_vanished_pool_is_announced_on_default_unless_it_never_was),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -144,8 +144,8 @@ static inline void world_lists(struct world *w)
 		w->nodes[i] = (struct bird_node){ &w->node[i], world_spec(w, w->node[i].name) };
 	w->extents = world_array(w->n_extent, sizeof(*w->extents));
 	for (size_t i = 0; i < w->n_extent; i++)
-		w->extents[i] = (struct bird_extent){ &w->extent[i],
-						      world_pool(w, w->extent[i].pool) };
+		w->extents[i] = (struct bird_extent){ .extent = &w->extent[i],
+						      .pool = world_pool(w, w->extent[i].pool) };
 	w->peers = world_array(w->n_peer, sizeof(*w->peers));
 	for (size_t i = 0; i < w->n_peer; i++)
 		w->peers[i] = &w->peer[i];

@@ -21,6 +21,7 @@ struct overlay_pool {
 	char name[NAME_TEXT], network[NAME_TEXT];
 	enum encapsulation encapsulation;
 	sa_family_t family;
+	bool announce; /* its blocks go to BIRD */
 };
 
 enum { OVERLAY_IPV4, OVERLAY_IPV6, OVERLAY_FAMILIES };

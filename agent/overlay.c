@@ -277,6 +277,14 @@ void overlay_mark(struct overlay *o)
 	pass_mark(o->pass);
 }
 
+bool overlay_pool_is_silent(const struct overlay *o, const char *pool)
+{
+	for (size_t i = 0; i < o->pools.n; i++)
+		if (strcmp(o->pools.v[i].name, pool) == 0)
+			return !o->pools.v[i].announce;
+	return false;
+}
+
 bool overlay_in_sync(const struct overlay *o)
 {
 	return o->known && !o->stale && (!o->watching || all_listed(o));

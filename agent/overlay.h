@@ -50,6 +50,10 @@ AUTO_DEFINE(struct overlay *, overlay_free)
 void overlay_set_self(struct overlay *o, const struct identity *self);
 /* A record, the tunnel's address or what is known has changed. */
 void overlay_mark(struct overlay *o);
+/* A pool of the overlay whose blocks do not go to BIRD, by what is remembered of it. */
+bool overlay_pool_is_silent(const struct overlay *o, const char *pool);
+/* While there is one. */
+void overlay_readiness(const struct overlay *o, struct readiness *ret);
 /* Whether all that it is made from has been read; also if there is none. */
 bool overlay_in_sync(const struct overlay *o);
 

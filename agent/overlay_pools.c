@@ -21,7 +21,7 @@ bool overlay_pools_equal(const struct overlay_pools *a, const struct overlay_poo
 		if (strcmp(a->v[i].name, b->v[i].name) != 0 ||
 		    strcmp(a->v[i].network, b->v[i].network) != 0 ||
 		    a->v[i].encapsulation != b->v[i].encapsulation ||
-		    a->v[i].family != b->v[i].family)
+		    a->v[i].family != b->v[i].family || a->v[i].announce != b->v[i].announce)
 			return false;
 	return true;
 }
@@ -44,7 +44,8 @@ static int by_name(const void *a, const void *b)
 
 	c = c ?: strcmp(x->network, y->network);
 	c = c ?: (int)x->encapsulation - (int)y->encapsulation;
-	return c ?: (int)x->family - (int)y->family;
+	c = c ?: (int)x->family - (int)y->family;
+	return c ?: (int)x->announce - (int)y->announce;
 }
 
 int overlay_pools_learn(struct overlay_pools *p, const struct route_records *records)
@@ -60,7 +61,8 @@ int overlay_pools_learn(struct overlay_pools *p, const struct route_records *rec
 		if (!pool->routed || pool->encapsulation == ENCAPSULATION_NONE)
 			continue;
 		v[kept] = (struct overlay_pool){ .encapsulation = pool->encapsulation,
-						 .family = pool->cidr.address.family };
+						 .family = pool->cidr.address.family,
+						 .announce = pool->announce };
 		snprintf(v[kept].name, NAME_TEXT, "%s", pool->name);
 		snprintf(v[kept].network, NAME_TEXT, "%s", pool->network);
 		kept++;
@@ -81,7 +83,7 @@ int overlay_pools_learn(struct overlay_pools *p, const struct route_records *rec
 struct line {
 	const char *name, *network;
 	enum encapsulation encapsulation;
-	uint32_t ipv6;
+	bool ipv6, announce;
 };
 struct lines {
 	struct line *v;
@@ -97,7 +99,8 @@ static const struct field line_fields[] = {
 	{ FIELD(line, network, "network", text), .required = true, .check = network_check },
 	{ FIELD(line, encapsulation, "encapsulation", choice), .required = true,
 	  .choices = encapsulations },
-	{ FIELD(line, ipv6, "ipv6", number), .max = 1 },
+	{ FIELD(line, ipv6, "ipv6", flag) },
+	{ FIELD(line, announce, "announce", flag) },
 };
 static const struct field line = { ELEMENT_OBJECT(line, line_fields) };
 static const struct field fields[] = {
@@ -113,7 +116,7 @@ int overlay_pools_encode(const struct overlay_pools *p, char **ret)
 
 	for (size_t i = 0; r == 0 && i < p->n; i++)
 		v[i] = (struct line){ p->v[i].name, p->v[i].network, p->v[i].encapsulation,
-				      p->v[i].family == AF_INET6 };
+				      p->v[i].family == AF_INET6, p->v[i].announce };
 	r = r ?: fields_write(fields, ARRAY_SIZE(fields), &file, &usual, o);
 	return r ?: json_print(o, ret);
 }
@@ -129,6 +132,7 @@ static int take(const struct file *file, struct overlay_pools *ret)
 
 		v[i].encapsulation = l->encapsulation;
 		v[i].family = l->ipv6 ? AF_INET6 : AF_INET;
+		v[i].announce = l->announce;
 		snprintf(v[i].name, NAME_TEXT, "%s", l->name);
 		snprintf(v[i].network, NAME_TEXT, "%s", l->network);
 	}

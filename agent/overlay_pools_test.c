@@ -136,8 +136,8 @@ static void the_file_brings_it_back(void **unused)
 	assert_string_equal(
 		text,
 		"{\"pools\":[{\"name\":\"six\",\"network\":\"default\",\"encapsulation\":\"vxlan\","
-		"\"ipv6\":1},{\"name\":\"web\",\"network\":\"default\","
-		"\"encapsulation\":\"vxlan-cross-subnet\"}]}");
+		"\"ipv6\":true},{\"name\":\"web\",\"network\":\"default\","
+		"\"encapsulation\":\"vxlan-cross-subnet\",\"announce\":true}]}");
 	assert_int_equal(overlay_pools_decode(text, strlen(text), &read, NULL), 0);
 	assert_true(overlay_pools_equal(&w.pools, &read));
 	read.v[0].encapsulation = ENCAPSULATION_VXLAN_CROSS_SUBNET;

@@ -20,6 +20,14 @@ static void count_ways(const struct overlay *o, const struct kernel *kernel,
 		ret[kernel_way(kernel, &o->plan.blocks[i].block)]++;
 }
 
+void overlay_readiness(const struct overlay *o, struct readiness *ret)
+{
+	if (o->watching)
+		readiness_add(ret, "overlay", false,
+			      overlay_in_sync(o) ? ""
+						 : "others' nodes and blocks are still being read");
+}
+
 void overlay_status(struct overlay *o, const struct kernel *kernel, struct status_overlay *ret)
 {
 	const struct overlay_plan *p = &o->plan;

@@ -97,8 +97,11 @@ static int gather_extents(const struct routing *r, struct gathered *g)
 	for (size_t i = 0; i < n; i++) {
 		const struct extent *e = route_record(r->records, ROUTE_EXTENT, i);
 
-		g->extents[i] = (struct bird_extent){ e, route_record_find(r->records, ROUTE_POOL,
-									   e->pool) };
+		g->extents[i] = (struct bird_extent){
+			.extent = e,
+			.pool = route_record_find(r->records, ROUTE_POOL, e->pool),
+			.silent = r->o.silent(e->pool, r->o.arg),
+		};
 	}
 	g->in.extents = g->extents;
 	g->in.n_extents = n;

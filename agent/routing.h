@@ -32,6 +32,8 @@ struct routing_options {
 	const char *template_dir; /* the shipped ones; the operator's go before them */
 	/* Own blocks that are routed, for `announce: static`; free() ret->v. */
 	int (*blocks)(struct prefixes *ret, void *arg);
+	/* Whether a pool whose record is gone was not announced. */
+	bool (*silent)(const char *pool, void *arg);
 	/* Comes before everything that is done for BIRD, which learns blocks from the kernel. */
 	void (*first)(void *arg);
 	/* Something that status shows has changed. */

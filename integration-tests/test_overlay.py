@@ -99,6 +99,7 @@ def test_six_nodes_in_three_subnets(world, record_property):
     what_is_spoilt_comes_back(world, record_property)
     nothing_that_vanishes_is_a_command(world)
     another_tunnel_for_flannels_clients(world)
+    without_such_a_pool_all_of_it_goes(world)
 
 
 def everywhere(world):
@@ -122,6 +123,9 @@ def everywhere(world):
     rows = Ctl(world.members[0].node, world.site.build).json("overlay")
     assert {r["node"] for r in rows} == {f"n{i}" for i in range(2, 7)}
     assert {r["way"] for r in rows} == {"tunnel"} and not any("problem" in r for r in rows)
+    check = world.members[0].node.run([world.site.build / "roostctl", "ipam", "check",
+                                       *world.site.etcd.flags()], check=False)
+    assert check.returncode == 0, check.stdout
     for family in ("-4", "-6"):
         said = world.under.router.run(["ip", family, "route"]).stdout
         assert "10.1." not in said and "fd10:1:" not in said
@@ -269,6 +273,17 @@ def another_tunnel_for_flannels_clients(world):
     for p in world.pods[:5]:
         wait_until(lambda: p.pod.ping("10.1.250.5"), 30, f"{p.name} to reach flannel's pod")
         wait_until(lambda: theirs.ping(p.address), 30, f"flannel's pod to reach {p.name}")
+
+
+def without_such_a_pool_all_of_it_goes(world):
+    world.encapsulate("none")
+    for m in world.members:
+        wait_until(lambda: not device(m) and not device(m, "roost.vxlan6"), 30, f"{m} untunnelled")
+        wait_until(lambda: "vtep" not in world.record(f"node/{m.node.name}"), 30, f"{m} to say so")
+        assert not [r for r in (*m.routes().values(), *m.routes("-6").values())
+                    if "proto 114" in r and "via" in r]
+        wait_until(lambda: '"reserved"' not in world.site.etcd.ctl(
+            "get", "--prefix", f"/roost/v1/host/{m.node.name}/address/"), 30, f"{m}'s addresses")
 
 
 def test_a_node_in_both(lab, etcd, build, bird_program):
