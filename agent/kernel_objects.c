@@ -278,7 +278,7 @@ static size_t print_hops(const struct kroute *r, char *text, size_t size)
 
 const char *kroute_print(const struct kroute *r, const char *dev, char text[KROUTE_TEXT])
 {
-	char dst[PREFIX_TEXT], via[112], device[32] = "", table[24] = "", metric[24] = "";
+	char dst[PREFIX_TEXT], via[128], device[32] = "", table[24] = "", metric[24] = "";
 
 	via[print_hops(r, via, sizeof(via))] = '\0';
 	if (dev)
