@@ -101,7 +101,7 @@ def test_a_reply_that_rp_filter_drops_is_delivered_with_the_route(scene):
     assert not asks()
     s.route("vpn", subnet=FAR[4], gateway=s.gw(1))
     s.wait_status("vpn", "n1", lambda x: x.get("subnet"))
-    assert asks()
+    wait_until(asks, 20, "an answer")
     s.etcd.delete(f"{PREFIX}static-route/vpn")
     s.wait_no_status("vpn", "n1")
     assert not asks()
