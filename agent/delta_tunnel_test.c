@@ -194,6 +194,29 @@ static void what_differs_of_the_device_is_changed_in_place(void **state)
 	expect(w, "+ device roost.vxlan: checksum offload\n");
 }
 
+/* Not by an address that somebody put on the tunnel. */
+static void a_node_is_near_by_the_subnets_of_other_links(void **state)
+{
+	struct world *w = *state;
+
+	w->tunnels[0].n_addresses = 0;
+	remote(w, "198.51.100.8", 1, "10.2.0.1");
+	block(w, 0, "10.2.0.0/26");
+	w->remote_blocks[0].may_be_direct = true;
+	device(w, &ours);
+	take(&w->view, address_message(RTM_NEWADDR, 5, "198.51.100.1", 24, 0));
+	expect(w, "+ neighbour 10.2.0.1 dev roost.vxlan\n"
+		  "+ FDB entry 02:00:00:00:00:01 dst 198.51.100.8 dev roost.vxlan\n"
+		  "+ route 10.2.0.0/26 via 10.2.0.1 dev roost.vxlan\n"
+		  "- address 198.51.100.1 of roost.vxlan\n");
+	take(&w->view, link_message(RTM_NEWLINK, 6, "eth0", "", IFF_UP));
+	take(&w->view, address_message(RTM_NEWADDR, 6, "198.51.100.2", 24, 0));
+	expect(w, "+ neighbour 10.2.0.1 dev roost.vxlan\n"
+		  "+ FDB entry 02:00:00:00:00:01 dst 198.51.100.8 dev roost.vxlan\n"
+		  "+ route 10.2.0.0/26 via 198.51.100.8 dev eth0\n"
+		  "- address 198.51.100.1 of roost.vxlan\n");
+}
+
 /* --- what is told ----------------------------------------------------------------------------- */
 
 static void what_is_lost_on_the_way_is_repaired(void **state)
@@ -221,8 +244,8 @@ static void a_device_that_went_takes_all_with_it_and_is_one_repair(void **state)
 
 	all_there(w);
 	take(&w->view, link_message(RTM_DELLINK, 5, "roost.vxlan", "vxlan", 0));
-	take(&w->view, address_message(RTM_DELADDR, 5, "10.1.0.1", 32, 0));
 	assert_true(w->view.news);
+	take(&w->view, address_message(RTM_DELADDR, 5, "10.1.0.1", 32, 0));
 	kernel_view_settle(&w->view);
 	expect(w, "! + device roost.vxlan\n");
 	assert_int_equal(w->view.n_routes + w->view.n_fdb + w->view.n_neighbours, 0);
@@ -287,6 +310,7 @@ int main(void)
 		CASE(without_a_device_it_comes_first_and_alone),
 		CASE(all_that_is_on_it_follows_in_order_of_dependence),
 		CASE(what_differs_of_the_device_is_changed_in_place),
+		CASE(a_node_is_near_by_the_subnets_of_other_links),
 		CASE(what_is_lost_on_the_way_is_repaired),
 		CASE(a_device_that_went_takes_all_with_it_and_is_one_repair),
 		CASE(who_left_leaves_nothing_behind),

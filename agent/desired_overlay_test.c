@@ -15,9 +15,9 @@
 
 static const struct config_vxlan usual = { .vni = 4096, .port = 4789, .checksum_offload = true };
 static const struct overlay_pool pools[] = {
-	{ "cross", "default", ENCAPSULATION_VXLAN_CROSS_SUBNET, AF_INET },
-	{ "six", "default", ENCAPSULATION_VXLAN, AF_INET6 },
-	{ "web", "default", ENCAPSULATION_VXLAN, AF_INET },
+	{ .name = "cross", .encapsulation = ENCAPSULATION_VXLAN_CROSS_SUBNET, .family = AF_INET },
+	{ .name = "six", .encapsulation = ENCAPSULATION_VXLAN, .family = AF_INET6 },
+	{ .name = "web", .encapsulation = ENCAPSULATION_VXLAN, .family = AF_INET },
 };
 
 static struct address address(const char *text)

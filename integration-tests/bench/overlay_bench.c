@@ -311,16 +311,13 @@ static double by_command(struct cluster *c, char *const *argv)
 /* At most; getrusage() would count who started us as well. */
 static double memory_mb(void)
 {
-	FILE *f = fopen("/proc/self/status", "re");
+	AUTO(fclose) FILE *f = fopen("/proc/self/status", "re");
 	char line[128];
 	double kb = 0;
 
-	if (!f)
-		die("/proc/self/status");
-	while (fgets(line, sizeof(line), f))
+	while (f && fgets(line, sizeof(line), f))
 		if (strncmp(line, "VmHWM:", 6) == 0)
 			kb = strtod(line + 6, NULL);
-	fclose(f);
 	return kb / 1024;
 }
 
