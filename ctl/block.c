@@ -90,8 +90,8 @@ static bool is_meant(const char *word, const struct prefix *block)
 	return address_parse(word, &a) == 0 && prefix_contains(block, &a);
 }
 
-int blocks_find(struct ctl *ctl, const struct ctl_kvs *kvs, const struct ctl_kv **ret,
-		struct err *err)
+int ctl_find_block(struct ctl *ctl, const struct ctl_kvs *kvs, const struct ctl_kv **ret,
+		   struct err *err)
 {
 	const char *network = ctl->n_args > 1 ? ctl->args[1] : NULL;
 	char shown[SHOW_TEXT];
@@ -125,7 +125,7 @@ int block_show(struct ctl *ctl, struct err *err)
 	struct tree t;
 	int r = ctl_read(ctl, KEYS_BLOCK, &kvs, err);
 
-	r = r < 0 ? r : blocks_find(ctl, &kvs, &kv, err);
+	r = r < 0 ? r : ctl_find_block(ctl, &kvs, &kv, err);
 	if (r < 0 || !kv)
 		return r;
 	r = block_decode(kv->key, kv->value, kv->value_len, &block, err);

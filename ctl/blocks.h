@@ -6,5 +6,5 @@
 
 /* By its prefix, or by any address in it; the second word names the network where there are
  * several. 0, or a negative errno with the sentence. */
-int blocks_find(struct ctl *ctl, const struct ctl_kvs *kvs, const struct ctl_kv **ret,
-		struct err *err);
+int ctl_find_block(struct ctl *ctl, const struct ctl_kvs *kvs, const struct ctl_kv **ret,
+		   struct err *err);

@@ -81,7 +81,7 @@ static int read_lease(struct ctl *ctl, struct ctl_kvs *kvs, const struct ctl_kv 
 	char text[PREFIX_TEXT];
 	int r = ctl_read(ctl, KEYS_BLOCK, kvs, err);
 
-	r = r < 0 ? r : blocks_find(ctl, kvs, ret, err);
+	r = r < 0 ? r : ctl_find_block(ctl, kvs, ret, err);
 	r = r < 0 ? r : block_decode((*ret)->key, (*ret)->value, (*ret)->value_len, ret_block, err);
 	if (r < 0 || ret_block->lease.public_ip.family)
 		return r;
