@@ -358,6 +358,39 @@ static void nodes_that_lack_preallocated_blocks_are_counted(void **unused)
 	world_end(w);
 }
 
+/* --- leases --------------------------------------------------------------------------------- */
+
+#define LEASED(ip, expires)                                                                        \
+	"{\"node\":\"lease-" ip "\",\"pool\":\"web\",\"lease\":{\"publicIP\":\"" ip                \
+	"\",\"expires\":\"" expires "\"}}"
+
+/* The clock on the wall is the machine's own: one is long ago, one far away. */
+static void an_expired_lease_waits_until_this_leader_has_led_for_the_grace(void **unused)
+{
+	struct world *w = world_begin();
+
+	(void)unused;
+	web_pool(w);
+	put(w, "node/lease-192.0.2.5", NODE_VALUE);
+	put(w, "node/lease-192.0.2.6", NODE_VALUE);
+	put(w, "block/default/10.1.0.0-28", LEASED("192.0.2.5", "2020-01-01T00:00:00Z"));
+	put(w, "block/default/10.1.0.16-28", LEASED("192.0.2.6", "2100-01-01T00:00:00Z"));
+	put(w, "host/lease-192.0.2.5/ipv4/block/default/10.1.0.0-28", "{\"pool\":\"web\"}");
+	put(w, "host/lease-192.0.2.6/ipv4/block/default/10.1.0.16-28", "{\"pool\":\"web\"}");
+	world_pass(w, 290);
+	assert_true(has(w, "block/default/10.1.0.0-28"));
+	assert_int_equal(keeper_stats(w->keeper).leases, 2);
+	assert_int_equal(keeper_stats(w->keeper).silent, 0);
+	world_pass(w, 120);
+	assert_false(has(w, "block/default/10.1.0.0-28"));
+	assert_false(has(w, "node/lease-192.0.2.5"));
+	expect_range(w, "host/lease-192.0.2.5/", "");
+	assert_true(has(w, "block/default/10.1.0.16-28"));
+	assert_true(has(w, "node/lease-192.0.2.6"));
+	assert_int_equal(keeper_stats(w->keeper).leases_freed, 1);
+	world_end(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,6 +409,7 @@ int main(void)
 		cmocka_unit_test(an_orphan_is_mended_when_it_is_seen_twice),
 		cmocka_unit_test(what_changes_between_two_looks_is_left_alone),
 		cmocka_unit_test(a_full_pool_is_told_and_those_with_surplus_are_asked),
+		cmocka_unit_test(an_expired_lease_waits_until_this_leader_has_led_for_the_grace),
 		cmocka_unit_test(a_pool_that_is_well_has_no_status),
 		cmocka_unit_test(nodes_that_lack_preallocated_blocks_are_counted),
 	};
