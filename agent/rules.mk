@@ -123,6 +123,7 @@ TESTS += $(addprefix agent/, \
 	kernel_test \
 	kernel_tunnel_test \
 	firewall_child_test \
+	kernel_tunnel_repair_test \
 	)
 
 FUZZERS += $(addprefix agent/, \
