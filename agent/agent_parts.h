@@ -71,3 +71,20 @@ void agent_answer_status(struct serve_request *request, void *arg);
 uint64_t agent_silence(const struct agent *a);
 /* Of the node's uplink; 0: unknown. */
 uint32_t agent_mtu(struct agent *a);
+
+/* Something that status shows has changed. */
+void agent_changed(void *arg);
+
+/* agent_store.c */
+int agent_open_store(struct agent *a, struct err *err);
+/* Name, machine and boot; the addresses too where they are pinned on this boot. */
+int agent_identify(struct agent *a, struct err *err);
+/* Of the timer that chooses the addresses, once etcd has told the pools. */
+void agent_on_identify(void *arg);
+int agent_start_registration(struct agent *a);
+const struct fence *agent_fence(void *arg);
+void agent_fence_moved(int64_t revision, void *arg);
+uint64_t agent_silent_for(void *arg); /* as agent_silence */
+
+/* agent_wire.c */
+int agent_open_parts(struct agent *a, struct err *err);

@@ -23,6 +23,8 @@ SRCS += $(addprefix agent/, \
 	reaper.c \
 	reaper_child.c \
 	agent.c \
+	agent_store.c \
+	agent_wire.c \
 	agent_show.c \
 	readiness.c \
 	request_stats.c \

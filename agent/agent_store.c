@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The agent towards etcd, or the server of leases: who this node is, and that it is registered. */
+#include <errno.h>
+#include <malloc.h>
+#include <string.h>
+
+#include "agent/agent_parts.h"
+#include "agent/pin.h"
+#include "lib/clock.h"
+#include "lib/log.h"
+#include "lib/store_lease.h"
+#include "lib/store_open.h"
+
+/* --- etcd ----------------------------------------------------------------------------------- */
+
+static void on_notice(enum store_notice notice, const char *text, void *arg)
+{
+	struct agent *a = arg;
+
+	if (notice == STORE_WATCHING) {
+		a->connected = true;
+		a->etcd_error[0] = '\0';
+		/* Reading lists took memory that is not needed again. */
+		malloc_trim(0);
+		health_clear(a->health, a->server);
+		certificates_look(a->certificates);
+		log_info(a->server, "%s", text);
+	} else if (notice == STORE_TROUBLE) {
+		a->connected = false;
+		snprintf(a->etcd_error, sizeof(a->etcd_error), "%s", text);
+		health_set(
+			a->health, a->server, LOG_LEVEL_WARNING,
+			"%s is out of reach: %s; pods go on, and new ones get addresses of this "
+			"node's own blocks for as long as config's reclaimAfter less ten minutes: "
+			"see to %s, or to the way there (--%s %s)",
+			store_server(a->store), text, store_server(a->store), a->server,
+			settings_servers(a->settings));
+		certificates_look(a->certificates);
+	} else {
+		log_error(a->server, "%s; everything is read anew", text);
+	}
+	if (a->registration)
+		register_notice(a->registration, notice, text);
+	ipam_notice(a->ipam, notice);
+	route_records_notice(a->records, notice);
+	if (a->statics)
+		static_routes_notice(a->statics, notice);
+	if (a->report && notice == STORE_WATCHING)
+		report_kick(a->report);
+	/* Now the pools are known, and the node's address can be chosen among the others. */
+	if (notice == STORE_WATCHING && !a->compared)
+		timer_set(a->timers, &a->identify, 0, 0);
+	agent_changed(a);
+}
+
+const struct fence *agent_fence(void *arg)
+{
+	struct agent *a = arg;
+
+	return a->registration ? register_fence(a->registration) : NULL;
+}
+
+void agent_fence_moved(int64_t revision, void *arg)
+{
+	struct agent *a = arg;
+
+	if (a->registration)
+		register_raised(a->registration, revision);
+}
+
+uint64_t agent_silence(const struct agent *a)
+{
+	struct store_stats stats;
+
+	store_stats(a->store, &stats);
+	return stats.heard ? clock_monotonic_us() - stats.heard : UINT64_MAX;
+}
+
+uint64_t agent_silent_for(void *arg)
+{
+	return agent_silence(arg);
+}
+
+/* --- registration --------------------------------------------------------------------------- */
+
+static void on_registered(const struct fence *f, void *arg)
+{
+	struct agent *a = arg;
+
+	report_set_fence(a->report, f->create_revision);
+	ipam_registered(a->ipam);
+	static_routes_registered(a->statics, f);
+	lifecycle_status(a->lifecycle, "registered as %s", a->identity.name);
+}
+
+static void on_unregistered(const char *why, void *arg)
+{
+	struct agent *a = arg;
+
+	report_set_fence(a->report, 0);
+	lifecycle_status(a->lifecycle, "not registered: %s", why);
+}
+
+static void on_removed(const struct node_removed *removed, void *arg)
+{
+	struct agent *a = arg;
+
+	ipam_removed(a->ipam, removed != NULL);
+}
+
+static void report_trouble(const char *text, void *arg)
+{
+	struct agent *a = arg;
+
+	if (text[0])
+		health_set(a->health, "status", LOG_LEVEL_WARNING, "%s", text);
+	else
+		health_clear(a->health, "status");
+}
+
+int agent_start_registration(struct agent *a)
+{
+	static const struct register_handlers handlers = { on_registered, on_unregistered,
+							   on_removed };
+	struct node node = {
+		.name = a->identity.name,
+		.ipv4 = a->identity.ipv4,
+		.ipv6 = a->identity.ipv6,
+		.machine = a->identity.machine,
+		.boot = a->identity.boot,
+		.agent = { .version = ROOST_VERSION },
+	};
+	struct register_options registration = {
+		a->store, a->timers, a->health, a->settings->etcd.prefix, &node, &handlers, a,
+	};
+	struct report_options report = {
+		a->store, a->timers, a->status_key, a->node_key, agent_report, report_trouble, a,
+	};
+	int r;
+
+	memcpy(node.agent.started, a->started, sizeof(a->started));
+	if (a->routing)
+		routing_set_self(a->routing, &a->identity);
+	overlay_set_self(a->overlay, &a->identity);
+	r = report_new(&report, &a->report);
+	return r ?: register_new(&registration, &a->registration);
+}
+
+/* --- who we are ----------------------------------------------------------------------------- */
+
+static int choose(struct agent *a, struct identity *ret, struct err *err)
+{
+	AUTO(identity_candidates_done) struct identity_candidates candidates = { 0 };
+	AUTO(free) struct prefix *pools = NULL;
+	size_t n = 0;
+	int r = 0;
+
+	if (a->settings->address[0])
+		r = identity_configured(a->settings->address, &candidates, err);
+	candidates.server = store_server(a->store);
+	r = r ?: identity_gather(settings_servers(a->settings), &candidates, err);
+	r = r ?: ipam_pool_prefixes(a->ipam, &pools, &n);
+	return r ?: identity_choose(&candidates, pools, n, ret, err);
+}
+
+static void report_difference(struct agent *a)
+{
+	struct identity now = a->identity;
+	struct err text = { "" };
+
+	memcpy(now.name, a->asked_name, sizeof(now.name));
+	if (choose(a, &now, &text) == 0 && identity_differs(&a->identity, &now, &text))
+		health_set(a->health, "address", LOG_LEVEL_WARNING, "%s", text.text);
+}
+
+void agent_on_identify(void *arg)
+{
+	struct agent *a = arg;
+	struct identity chosen = a->identity;
+	struct err err = { "" };
+	int r;
+
+	if (!a->connected)
+		return;
+	a->compared = true;
+	if (a->identified) {
+		report_difference(a);
+		return;
+	}
+	r = choose(a, &chosen, &err);
+	if (r < 0) {
+		health_set(a->health, "address", LOG_LEVEL_ERROR,
+			   "no address for this node: %s; give one with --address", err.text);
+		a->compared = false;
+		timer_set(a->timers, &a->identify, 5000, 1000);
+		return;
+	}
+	health_clear(a->health, "address");
+	a->identity = chosen;
+	a->identified = true;
+	log_info("agent", "node %s, %s", a->identity.name, a->identity.reason);
+	r = pin_write(a->settings->run_dir, &a->identity, &err);
+	if (r < 0)
+		log_error("agent", "%s", err.text);
+	r = agent_start_registration(a);
+	if (r < 0) {
+		log_error("agent", "registration: %s", strerror(-r));
+		sd_event_exit(a->event, r);
+	}
+}
+
+int agent_identify(struct agent *a, struct err *err)
+{
+	const struct settings *s = a->settings;
+	int r = identity_ids(s->node, s->machine_id, s->boot_id, &a->identity, err);
+
+	if (r < 0)
+		return r;
+	memcpy(a->asked_name, a->identity.name, sizeof(a->asked_name));
+	r = pin_read(s->run_dir, &a->identity, err);
+	if (r == -EINVAL)
+		log_warning("agent", "%s; the node's address is chosen anew", err->text);
+	else if (r < 0)
+		return r;
+	a->identified = r > 0;
+	if (a->identified)
+		log_info("agent", "node %s, %s (pinned on this boot)", a->identity.name,
+			 a->identity.reason);
+	return 0;
+}
+
+/* --- opening it ---------------------------------------------------------------------------- */
+
+static bool block_in_use(const char *network, const struct prefix *block, void *arg)
+{
+	const struct agent *a = arg;
+
+	return a->ipam && ipam_uses(a->ipam, network, block);
+}
+
+static int open_leases(struct agent *a, struct err *err)
+{
+	const struct settings *s = a->settings;
+	const struct prefix *own = a->identity.ipv4.address.family ? &a->identity.ipv4
+								   : &a->identity.ipv6;
+	struct store_lease_options o = {
+		.servers = s->lease.servers,
+		.network = s->lease.network,
+		.prefix = s->etcd.prefix,
+		.node = a->identity.name,
+		.address = own->address,
+		.tls = { .cacert = s->lease.cacert, .cert = s->lease.cert, .key = s->lease.key },
+		.minute_ms = s->minute,
+		.in_use = block_in_use,
+		.arg = a,
+	};
+
+	a->server = "lease-server";
+	return store_lease_new(a->event, &o, &a->store, err);
+}
+
+static int open_etcd(struct agent *a, struct err *warning, struct err *err)
+{
+	a->server = "etcd";
+	return store_open(a->event, &a->settings->etcd, a->identity.name, &a->store, warning, err);
+}
+
+int agent_open_store(struct agent *a, struct err *err)
+{
+	struct err warning = { "" };
+	int r = a->settings->lease.servers[0] ? open_leases(a, err) : open_etcd(a, &warning, err);
+
+	if (r < 0)
+		return r;
+	if (warning.text[0])
+		log_warning("agent", "%s", warning.text);
+	store_on_notice(a->store, on_notice, a);
+	return 0;
+}

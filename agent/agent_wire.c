@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The agent's parts, opened in order, and what each tells the others. */
+#include <string.h>
+
+#include "agent/agent_parts.h"
+#include "lib/log.h"
+
+/* --- addresses and links -------------------------------------------------------------------- */
+
+static void routes_changed(bool blocks, void *arg)
+{
+	struct agent *a = arg;
+
+	plug_routes_changed(a->plug, blocks);
+	if (blocks && a->overlay)
+		overlay_mark(a->overlay);
+	if (blocks && a->firewall)
+		firewall_mark(a->firewall);
+	if (blocks && a->routing)
+		routing_blocks_changed(a->routing);
+	if (blocks && a->statics)
+		static_routes_pools_changed(a->statics);
+}
+
+static void take_record(const char *key, const char *value, size_t len, void *arg)
+{
+	struct agent *a = arg;
+
+	route_records_take(a->records, key, value, len);
+}
+
+static int own_blocks(struct prefixes *ret, void *arg)
+{
+	struct agent *a = arg;
+
+	return ipam_routed_blocks(a->ipam, ret);
+}
+
+/* BIRD's part is there before the overlay's. */
+static bool is_silent(const char *pool, void *arg)
+{
+	const struct agent *a = arg;
+
+	return a->overlay && overlay_pool_is_silent(a->overlay, pool);
+}
+
+static void kernel_first(void *arg)
+{
+	struct agent *a = arg;
+
+	plug_now(a->plug);
+}
+
+static void given(void *arg)
+{
+	struct agent *a = arg;
+
+	plug_adding(a->plug);
+}
+
+static bool unplug(const struct attachment *attachment, void *arg)
+{
+	struct agent *a = arg;
+
+	return plug_unplug(a->plug, attachment);
+}
+
+/* What is surplus may go only when all is known that anything is made from. */
+static void open_when_known(struct agent *a)
+{
+	if (a->opened || !a->addresses_known || !overlay_in_sync(a->overlay))
+		return;
+	a->opened = true;
+	plug_open(a->plug);
+}
+
+static void addresses_known(void *arg)
+{
+	struct agent *a = arg;
+
+	a->addresses_known = true;
+	overlay_mark(a->overlay);
+	open_when_known(a);
+	firewall_open(a->firewall);
+	if (a->routing)
+		routing_inputs_known(a->routing);
+	static_routes_pools_known(a->statics);
+}
+
+/* --- static routes -------------------------------------------------------------------------- */
+
+static int statics(struct kernel_desired *ret, void *arg)
+{
+	const struct agent *a = arg;
+
+	return a->statics ? static_routes_desire(a->statics, ret) : 0;
+}
+
+static void restored(const struct kroute *r, void *arg)
+{
+	const struct agent *a = arg;
+
+	if (a->statics)
+		static_routes_restored(a->statics, r);
+}
+
+static void passed(void *arg)
+{
+	const struct agent *a = arg;
+
+	if (a->statics)
+		static_routes_passed(a->statics);
+}
+
+static int pools(struct prefix **ret, size_t *ret_n, void *arg)
+{
+	const struct agent *a = arg;
+
+	return ipam_pool_prefixes(a->ipam, ret, ret_n);
+}
+
+uint32_t agent_mtu(struct agent *a)
+{
+	const struct address *ipv4 = &a->identity.ipv4.address;
+
+	return plug_mtu(a->plug, ipv4->family ? ipv4 : &a->identity.ipv6.address);
+}
+
+/* Without an uplink that is known the plugin's own choice stands. */
+static uint32_t pod_mtu(bool encapsulated, void *arg)
+{
+	struct agent *a = arg;
+	uint32_t least = encapsulated ? overlay_pod_mtu(a->overlay) : 0;
+
+	return least ?: agent_mtu(a);
+}
+
+/* --- the overlay ---------------------------------------------------------------------------- */
+
+static bool inputs_known(void *arg)
+{
+	const struct agent *a = arg;
+
+	return a->ipam && ipam_inputs_known(a->ipam);
+}
+
+static uint32_t uplink_mtu(const struct address *node, void *arg)
+{
+	const struct agent *a = arg;
+
+	return plug_mtu(a->plug, node);
+}
+
+static void want_address(const bool wanted[OVERLAY_FAMILIES], void *arg)
+{
+	struct agent *a = arg;
+
+	ipam_want_tunnel(a->ipam, wanted);
+}
+
+static struct ipam_tunnel tunnel_address(int family, void *arg)
+{
+	const struct agent *a = arg;
+
+	return ipam_tunnel(a->ipam, family);
+}
+
+static void tell_vtep(const struct node_vtep *vtep, void *arg)
+{
+	struct agent *a = arg;
+
+	if (a->registration && register_set_vtep(a->registration, vtep) < 0)
+		log_error("agent", "out of memory: the node's record does not tell its tunnel");
+}
+
+static void tunnel_changed(void *arg)
+{
+	struct agent *a = arg;
+
+	if (a->overlay)
+		overlay_mark(a->overlay);
+}
+
+static void overlay_changed(void *arg)
+{
+	struct agent *a = arg;
+
+	open_when_known(a);
+	plug_routes_changed(a->plug, false);
+	agent_changed(a);
+}
+
+static int desire_overlay(struct kernel_desired *ret, void *arg)
+{
+	struct agent *a = arg;
+
+	return a->overlay ? overlay_desire(a->overlay, ret) : 0;
+}
+
+static int open_overlay(struct agent *a, struct err *err)
+{
+	const struct overlay_options o = {
+		.event = a->event,
+		.timers = a->timers,
+		.health = a->health,
+		.records = a->records,
+		.run_dir = a->settings->run_dir,
+		.known = inputs_known,
+		.uplink_mtu = uplink_mtu,
+		.want_address = want_address,
+		.address = tunnel_address,
+		.tell_vtep = tell_vtep,
+		.changed = overlay_changed,
+		.arg = a,
+	};
+
+	return overlay_new(&o, &a->overlay, err);
+}
+
+static int protect(struct prefixes *ret, void *arg)
+{
+	struct agent *a = arg;
+
+	return identity_endpoints(settings_servers(a->settings), ret);
+}
+
+static int open_links(struct agent *a, struct err *err)
+{
+	struct plug_options o = {
+		.event = a->event,
+		.timers = a->timers,
+		.health = a->health,
+		.minute = a->settings->minute,
+		.protect = protect,
+		.overlay = desire_overlay,
+		.changed = agent_changed,
+		.statics = statics,
+		.restored = restored,
+		.passed = passed,
+		.arg = a,
+	};
+
+	return plug_new(&o, TAKE(a->reaper), &a->plug, err);
+}
+
+static void record_changed(enum route_kind kind, void *arg)
+{
+	struct agent *a = arg;
+
+	if (a->routing && kind != ROUTE_BLOCK)
+		routing_records_changed(a->routing);
+	if (a->overlay && kind != ROUTE_PEER && kind != ROUTE_FILTER && kind != ROUTE_SPEC)
+		overlay_mark(a->overlay);
+}
+
+/* If somebody deleted the key of a block that we use, it is claimed again at once. */
+static void record_vanished(enum route_kind kind, const void *record, void *arg)
+{
+	const struct block_place *place = record;
+	struct agent *a = arg;
+
+	if (kind == ROUTE_BLOCK && strcmp(place->node, a->identity.name) == 0)
+		ipam_look_at_blocks(a->ipam);
+}
+
+static int open_records(struct agent *a)
+{
+	const struct route_records_options o = {
+		.store = a->store,
+		.timers = a->timers,
+		.health = a->health,
+		.prefix = a->settings->etcd.prefix,
+		.minute = a->settings->minute,
+		.changed = record_changed,
+		.vanished = record_vanished,
+		.arg = a,
+	};
+
+	return route_records_new(&o, &a->records);
+}
+
+static int desire_firewall(struct firewall_wants *ret, void *arg)
+{
+	struct agent *a = arg;
+
+	return ipam_desire_firewall(a->ipam, ret);
+}
+
+static int open_firewall(struct agent *a)
+{
+	const struct settings *s = a->settings;
+	struct firewall_options o = {
+		.event = a->event,
+		.timers = a->timers,
+		.health = a->health,
+		.library = s->nftables_library,
+		.minute = s->minute,
+		.check_sources = s->ipv6_source_check == SETTING_ON,
+		.desire = desire_firewall,
+		.changed = agent_changed,
+		.arg = a,
+	};
+
+	return firewall_new(&o, &a->firewall);
+}
+
+static int open_routing(struct agent *a, struct err *err)
+{
+	const struct settings *s = a->settings;
+	struct routing_options o = {
+		.event = a->event,
+		.timers = a->timers,
+		.health = a->health,
+		.records = a->records,
+		.bird_socket = s->bird_socket,
+		.bird_config = s->bird_config,
+		.bird_program = s->bird_program,
+		.template_dir = s->template_dir,
+		.blocks = own_blocks,
+		.silent = is_silent,
+		.first = kernel_first,
+		.changed = agent_changed,
+		.arg = a,
+	};
+
+	return settings_bird(s) ? routing_new(&o, &a->routing, err) : 0;
+}
+
+static bool announced(void *arg)
+{
+	const struct agent *a = arg;
+
+	return a->report && report_stands(a->report);
+}
+
+static int open_addresses(struct agent *a, struct err *err)
+{
+	struct ipam_options o = {
+		.event = a->event,
+		.store = a->store,
+		.timers = a->timers,
+		.health = a->health,
+		.prefix = a->settings->etcd.prefix,
+		.node = a->identity.name,
+		.boot = a->identity.boot,
+		.run_dir = a->settings->run_dir,
+		.minute = a->settings->minute,
+		.fence = agent_fence,
+		.fence_moved = agent_fence_moved,
+		.silence = agent_silent_for,
+		.announced = announced,
+		.changed = agent_changed,
+		.record = take_record,
+		.routes_changed = routes_changed,
+		.given = given,
+		.unplug = unplug,
+		.known = addresses_known,
+		.mtu = pod_mtu,
+		.tunnel_changed = tunnel_changed,
+		.arg = a,
+	};
+	int r = ipam_new(&o, &a->ipam, err);
+
+	if (r == 0)
+		plug_set_ipam(a->plug, a->ipam);
+	return r;
+}
+
+static int open_statics(struct agent *a, struct err *err)
+{
+	struct static_routes_options o = {
+		.store = a->store,
+		.timers = a->timers,
+		.health = a->health,
+		.prefix = a->settings->etcd.prefix,
+		.node = a->identity.name,
+		.minute = a->settings->minute,
+		.table = a->settings->static_route_table,
+		.protect = a->settings->protected_subnets,
+		.probes = a->settings->fallback_gateway_probe,
+		.kernel = plug_kernel(a->plug),
+		.fence = agent_fence,
+		.pools = pools,
+		.changed = agent_changed,
+		.arg = a,
+	};
+	int r = identity_endpoints(settings_servers(a->settings), &o.endpoints);
+
+	r = r ?: static_routes_new(&o, &a->statics, err);
+	free(o.endpoints.v);
+	return r;
+}
+
+int agent_open_parts(struct agent *a, struct err *err)
+{
+	int r = open_links(a, err);
+
+	r = r < 0 ? r : open_records(a);
+	r = r < 0 ? r : open_firewall(a);
+	r = r < 0 ? r : open_routing(a, err);
+	r = r < 0 ? r : open_overlay(a, err);
+	r = r < 0 ? r : open_addresses(a, err);
+	return r < 0 ? r : open_statics(a, err);
+}
