@@ -9,7 +9,7 @@ import time
 import pytest
 
 from lab import wait_until
-from lab.agent import PREFIX, pool
+from lab.agent import PREFIX, pool, put
 from lab.statics import FAR, StaticScene, held
 
 FAMILIES = (4, 6)
@@ -290,6 +290,7 @@ BAD = {
     "protected": ({"subnet": "172.20.5.0/24"}, "172.20.0.0/16"),
     "in-pool": ({"subnet": "10.1.7.0/24"}, "10.1.0.0/16, which is a pool"),
     "around-pool": ({"subnet": "10.0.0.0/9"}, "10.1.0.0/16, which is a pool"),
+    "of-a-pool-that-was": ({"subnet": "10.4.1.0/24"}, "10.4.0.0/16, which is a pool"),
     "etcd": ({"subnet": "10.250.0.0/28"}, "10.250.0."),
     "own": ({"subnet": "192.168.50.0/28"}, "this node's own"),
     "off-link": ({"subnet": "198.18.0.0/24", "gateway": "192.168.51.1"}, "on no subnet"),
@@ -301,6 +302,7 @@ BAD = {
 
 def test_bad_records_are_named_on_the_nodes_that_they_mean(scene):
     s = scene(2, "--protected-subnets", "172.20.0.0/16,fd00:99::/32")
+    put(s.etcd, "extent/default/old", cidr="10.4.0.0/16", blockSize=26)
     good = {"subnet": "198.18.77.0/24", "gateway": s.gw(1)}
     s.route("good", **good)
     s.labels("n1", here="yes")
