@@ -116,7 +116,7 @@ static int pools(struct prefix **ret, size_t *ret_n, void *arg)
 {
 	const struct agent *a = arg;
 
-	return ipam_pool_prefixes(a->ipam, ret, ret_n);
+	return ipam_extent_prefixes(a->ipam, ret, ret_n);
 }
 
 uint32_t agent_mtu(struct agent *a)

@@ -304,6 +304,27 @@ int ipam_pool_prefixes(const struct ipam *m, struct prefix **ret, size_t *ret_n)
 	return 0;
 }
 
+int ipam_extent_prefixes(const struct ipam *m, struct prefix **ret, size_t *ret_n)
+{
+	const struct inputs *in = &m->inputs;
+	struct prefix *pools = NULL, *v;
+	size_t n;
+	int r = ipam_pool_prefixes(m, &pools, &n);
+
+	if (r < 0)
+		return r;
+	v = reallocarray(pools, n + in->n_extents + 1, sizeof(*v));
+	if (!v) {
+		free(pools);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < in->n_extents; i++)
+		v[n++] = in->extent_list[i]->cidr;
+	*ret = v;
+	*ret_n = n;
+	return 0;
+}
+
 static uint64_t small(address_count n)
 {
 	return n > INT64_MAX ? INT64_MAX : (uint64_t)n;

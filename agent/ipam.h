@@ -82,6 +82,8 @@ bool ipam_ready(struct ipam *m, struct err *why);
 enum log_level ipam_log_level(const struct ipam *m, enum log_level own);
 /* Prefixes of all pools that are known, for whoever must keep out of them; free() it. */
 int ipam_pool_prefixes(const struct ipam *m, struct prefix **ret, size_t *ret_n);
+/* The same, and those of pools that are gone and still have blocks. */
+int ipam_extent_prefixes(const struct ipam *m, struct prefix **ret, size_t *ret_n);
 /* Counts by pool, for status; free() the array, names live until the next change. */
 int ipam_pool_status(struct ipam *m, struct status_pool **ret, size_t *ret_n);
 

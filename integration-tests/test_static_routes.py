@@ -9,7 +9,7 @@ import time
 import pytest
 
 from lab import wait_until
-from lab.agent import PREFIX, pool
+from lab.agent import PREFIX, pool, put
 from lab.statics import FAR, StaticScene, held
 
 FAMILIES = (4, 6)
@@ -241,7 +241,7 @@ def test_a_route_that_somebody_removes_is_back_and_counted(scene):
 
 def test_a_route_that_is_only_reported_is_left_away(scene):
     s = scene(1)
-    [n1] = s.nodes
+    [n1], [a] = s.nodes, s.agents
     s.route("seen", subnet=FAR[4], gateway=s.gw(1), onTamper="report")
     s.wait_status("seen", "n1", lambda x: x.get("subnet"))
     n1.run(f"ip route del {FAR[4]} proto 115")
@@ -249,13 +249,25 @@ def test_a_route_that_is_only_reported_is_left_away(scene):
     assert "subnet" not in status and "onTamper" in status["error"]
     assert status["tampered"]["count"] == 1
     assert not held(n1)
-    # Another word about it, and it is there again; so does a link that was down.
+    # Another word about it, and it is there again.
     s.route("seen", subnet=FAR[4], gateway=s.gw(2), onTamper="report")
+    s.route("seen6", subnet=FAR[6], gateway=s.gw(2, 6), onTamper="report")
     s.wait_status("seen", "n1", lambda x: x.get("gateways") == [s.gw(2)])
-    n1.run("ip link set eth1 down")
-    wait_until(lambda: not held(n1), 10, "the kernel to drop it")
-    n1.run("ip link set eth1 up")
-    wait_until(lambda: held(n1) == {FAR[4]: [s.gw(2)]}, 20, "it to be there again")
+    s.wait_status("seen6", "n1", lambda x: x.get("subnet"))
+    # What the kernel drops with a link nobody has taken away: it comes back with the link, also
+    # where the agent hears of both in one go.
+    both = {FAR[f]: [s.gw(2, f)] for f in FAMILIES}
+    for at_once in False, True:
+        if at_once:
+            a.process.pause()
+        n1.run("ip link set eth1 down")
+        if not at_once:
+            wait_until(lambda: not held(n1), 10, "the kernel to drop it")
+        n1.ip("link set eth1 up", f"addr add {s.fabric.address(n1, 6)}/64 dev eth1 nodad")
+        if at_once:
+            a.process.resume()
+        wait_until(lambda: held(n1) == both, 20, f"both to be there again: {held(n1)}")
+    assert s.wait_status("seen", "n1", lambda x: x.get("subnet"))["tampered"]["count"] == 1
     # A stranger's in its place is left, and named.
     n1.run(f"ip route replace {FAR[4]} via {s.gw(1)}")
     status = s.wait_status("seen", "n1", lambda x: "boot" in x.get("error", "")
@@ -278,6 +290,7 @@ BAD = {
     "protected": ({"subnet": "172.20.5.0/24"}, "172.20.0.0/16"),
     "in-pool": ({"subnet": "10.1.7.0/24"}, "10.1.0.0/16, which is a pool"),
     "around-pool": ({"subnet": "10.0.0.0/9"}, "10.1.0.0/16, which is a pool"),
+    "of-a-pool-that-was": ({"subnet": "10.4.1.0/24"}, "10.4.0.0/16, which is a pool"),
     "etcd": ({"subnet": "10.250.0.0/28"}, "10.250.0."),
     "own": ({"subnet": "192.168.50.0/28"}, "this node's own"),
     "off-link": ({"subnet": "198.18.0.0/24", "gateway": "192.168.51.1"}, "on no subnet"),
@@ -289,6 +302,7 @@ BAD = {
 
 def test_bad_records_are_named_on_the_nodes_that_they_mean(scene):
     s = scene(2, "--protected-subnets", "172.20.0.0/16,fd00:99::/32")
+    put(s.etcd, "extent/default/old", cidr="10.4.0.0/16", blockSize=26)
     good = {"subnet": "198.18.77.0/24", "gateway": s.gw(1)}
     s.route("good", **good)
     s.labels("n1", here="yes")
