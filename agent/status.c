@@ -65,6 +65,8 @@ static struct json_object *etcd_object(struct builder *b, const struct status_et
 		put(b, o, "endpoint", text(etcd->endpoint));
 	if (etcd->error && *etcd->error)
 		put(b, o, "error", text(etcd->error));
+	if (etcd->server && *etcd->server)
+		put(b, o, "server", text(etcd->server));
 	return o;
 }
 

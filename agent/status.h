@@ -25,6 +25,7 @@ struct status_etcd {
 	bool connected;
 	const char *endpoint; /* "" or NULL: none */
 	const char *error;    /* why not; "" or NULL: none */
+	const char *server;   /* what is there instead of etcd; "" or NULL: nothing */
 };
 
 struct status_pool {

@@ -79,6 +79,7 @@ const char *status_part_of(const char *health)
 		const char *health, *part;
 	} of[] = {
 		{ "etcd", "etcd" },
+		{ "lease-server", "etcd" },
 		{ "certificate/", "etcd" },
 		{ "status", "etcd" },
 		{ "kernel", "kernel" },
@@ -197,11 +198,13 @@ static void part_etcd(struct status_view *v, struct json_object *status)
 	bool connected = json_object_get_boolean(out_at(status, "etcd.connected"));
 	const char *endpoint = text_at(status, "etcd.endpoint");
 	const char *error = text_at(status, "etcd.error");
+	const char *server = text_at(status, "etcd.server");
+	const char *part = *server ? server : "etcd";
 
 	if (connected)
-		status_part(v, "etcd", state_of(status, "etcd"), "connected to %s", endpoint);
+		status_part(v, part, state_of(status, "etcd"), "connected to %s", endpoint);
 	else
-		status_part(v, "etcd", worse("warning", state_of(status, "etcd")),
+		status_part(v, part, worse("warning", state_of(status, "etcd")),
 			    "not connected: %s", *error ? error : "it has not answered yet");
 }
 

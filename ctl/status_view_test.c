@@ -133,6 +133,22 @@ static void an_agent_that_is_not_ready_is_a_problem_of_its_own(void **unused)
 	       "error | agent | not ready: not registered yet\n");
 }
 
+static void a_lease_server_is_called_so(void **unused)
+{
+	(void)unused;
+	expect("{\"version\":\"1\",\"started\":\"T\",\"node\":\"n1\",\"ready\":true,"
+	       "\"etcd\":{\"connected\":false,\"server\":\"lease-server\",\"error\":\"gone\"},"
+	       "\"bird\":{\"connected\":true,\"version\":\"2\",\"protocol\":\"ospf\","
+	       "\"configuration\":\"none\"}}",
+	       "ok",
+	       "agent | ok | roostd 1 since T on node n1; its address is not known yet\n"
+	       "lease-server | warning | not connected: gone\n"
+	       "kernel | ok | 0 pod links, 0 routes; 0 repairs, 0 refused\n"
+	       "bird | ok | BIRD 2; ospf; configuration none\n"
+	       "addresses | ok | 0 in use by 0 pods, 0 free, in 0 blocks\n");
+	assert_string_equal(status_part_of("lease-server"), "etcd");
+}
+
 static void every_part_of_health_has_its_place(void **unused)
 {
 	(void)unused;
@@ -156,6 +172,7 @@ int main(void)
 		cmocka_unit_test(a_problem_marks_its_part_with_its_level),
 		cmocka_unit_test(what_is_merely_told_is_no_problem),
 		cmocka_unit_test(an_agent_that_is_not_ready_is_a_problem_of_its_own),
+		cmocka_unit_test(a_lease_server_is_called_so),
 		cmocka_unit_test(every_part_of_health_has_its_place),
 	};
 

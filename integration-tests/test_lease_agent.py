@@ -53,6 +53,7 @@ def test_one_pool_for_nodes_with_and_without_etcd(lab, etcd, build):
         s.kill()
     reason = n1.wait_health("lease-server")
     assert reason.startswith("the lease server is out of reach: http")
+    assert n1.status()["etcd"]["server"] == "lease-server"
     pods.append(Pod(n1, "meanwhile"))
     n1.restart()
     pods.append(Pod(n1, "restarted"))

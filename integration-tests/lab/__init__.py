@@ -27,6 +27,7 @@ side by side with the same names and addresses.
     bird, tls, ping, steady, packets, wait                  lab, session, janitor  who owns what
     systemd    a machine whose first process is systemd
     agent, cluster, cni                                     podman, containerd, libcni     runtimes
+    lease, lease_agent                                      the lease server, and agents over it
 """
 
 from .etcd import EtcdError
