@@ -103,6 +103,7 @@ TESTS += $(addprefix agent/, \
 	kernel_hops_test \
 	kernel_test \
 	kernel_tunnel_test \
+	kernel_tunnel_repair_test \
 	)
 
 FUZZERS += $(addprefix agent/, \
