@@ -24,7 +24,7 @@ static void choose_log_level(const struct agent *a)
 	log_set_level(ipam_log_level(a->ipam, a->settings->log_level));
 }
 
-static void changed(void *arg)
+void agent_changed(void *arg)
 {
 	struct agent *a = arg;
 
@@ -70,7 +70,7 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 	/* Now the pools are known, and the node's address can be chosen among the others. */
 	if (notice == STORE_WATCHING && !a->compared)
 		timer_set(a->timers, &a->identify, 0, 0);
-	changed(a);
+	agent_changed(a);
 }
 
 static const struct fence *fence(void *arg)
@@ -414,22 +414,13 @@ static bool unplug(const struct attachment *attachment, void *arg)
 	return plug_unplug(a->plug, attachment);
 }
 
-/* What is surplus may go only when all is known that anything is made from. */
-static void open_when_known(struct agent *a)
-{
-	if (a->opened || !a->addresses_known || !overlay_in_sync(a->overlay))
-		return;
-	a->opened = true;
-	plug_open(a->plug);
-}
-
 static void addresses_known(void *arg)
 {
 	struct agent *a = arg;
 
 	a->addresses_known = true;
 	overlay_mark(a->overlay);
-	open_when_known(a);
+	agent_open_when_known(a);
 	if (a->routing)
 		routing_inputs_known(a->routing);
 }
@@ -450,88 +441,6 @@ static uint32_t pod_mtu(bool encapsulated, void *arg)
 	return least ?: agent_mtu(a);
 }
 
-/* --- the overlay ---------------------------------------------------------------------------- */
-
-static bool inputs_known(void *arg)
-{
-	const struct agent *a = arg;
-
-	return a->ipam && ipam_inputs_known(a->ipam);
-}
-
-static uint32_t uplink_mtu(const struct address *node, void *arg)
-{
-	const struct agent *a = arg;
-
-	return plug_mtu(a->plug, node);
-}
-
-static void want_address(const bool wanted[OVERLAY_FAMILIES], void *arg)
-{
-	struct agent *a = arg;
-
-	ipam_want_tunnel(a->ipam, wanted);
-}
-
-static struct ipam_tunnel tunnel_address(int family, void *arg)
-{
-	const struct agent *a = arg;
-
-	return ipam_tunnel(a->ipam, family);
-}
-
-static void tell_vtep(const struct node_vtep *vtep, void *arg)
-{
-	struct agent *a = arg;
-
-	if (a->registration && register_set_vtep(a->registration, vtep) < 0)
-		log_error("agent", "out of memory: the node's record does not tell its tunnel");
-}
-
-static void tunnel_changed(void *arg)
-{
-	struct agent *a = arg;
-
-	if (a->overlay)
-		overlay_mark(a->overlay);
-}
-
-static void overlay_changed(void *arg)
-{
-	struct agent *a = arg;
-
-	open_when_known(a);
-	plug_routes_changed(a->plug);
-	changed(a);
-}
-
-static int desire_overlay(struct kernel_desired *ret, void *arg)
-{
-	struct agent *a = arg;
-
-	return a->overlay ? overlay_desire(a->overlay, ret) : 0;
-}
-
-static int open_overlay(struct agent *a, struct err *err)
-{
-	const struct overlay_options o = {
-		.event = a->event,
-		.timers = a->timers,
-		.health = a->health,
-		.records = a->records,
-		.run_dir = a->settings->run_dir,
-		.known = inputs_known,
-		.uplink_mtu = uplink_mtu,
-		.want_address = want_address,
-		.address = tunnel_address,
-		.tell_vtep = tell_vtep,
-		.changed = overlay_changed,
-		.arg = a,
-	};
-
-	return overlay_new(&o, &a->overlay, err);
-}
-
 static int protect(struct prefixes *ret, void *arg)
 {
 	struct agent *a = arg;
@@ -547,8 +456,8 @@ static int open_links(struct agent *a, struct err *err)
 		.health = a->health,
 		.minute = a->settings->minute,
 		.protect = protect,
-		.overlay = desire_overlay,
-		.changed = changed,
+		.overlay = agent_desire_overlay,
+		.changed = agent_changed,
 		.arg = a,
 	};
 
@@ -606,7 +515,7 @@ static int open_routing(struct agent *a, struct err *err)
 		.blocks = own_blocks,
 		.silent = is_silent,
 		.first = kernel_first,
-		.changed = changed,
+		.changed = agent_changed,
 		.arg = a,
 	};
 
@@ -636,13 +545,13 @@ static int open_addresses(struct agent *a, struct err *err)
 		.fence_moved = fence_moved,
 		.silence = silence,
 		.announced = announced,
-		.changed = changed,
+		.changed = agent_changed,
 		.record = take_record,
 		.routes_changed = routes_changed,
 		.unplug = unplug,
 		.known = addresses_known,
 		.mtu = pod_mtu,
-		.tunnel_changed = tunnel_changed,
+		.tunnel_changed = agent_tunnel_changed,
 		.arg = a,
 	};
 	int r = ipam_new(&o, &a->ipam, err);
@@ -679,7 +588,7 @@ static int start(struct agent *a, struct err *err)
 	r = r < 0 ? r : sd_event_default(&a->event);
 	r = r < 0 ? r : lifecycle_new(a->event, &handlers, a, &a->lifecycle);
 	r = r < 0 ? r : timers_loop_new(a->event, &a->timers);
-	r = r < 0 ? r : health_new(changed, a, &a->health);
+	r = r < 0 ? r : health_new(agent_changed, a, &a->health);
 	r = r < 0 ? r : identify(a, err);
 	r = r < 0 ? r : make_keys(a);
 	r = r < 0 ? r : open_store(a, err);
@@ -689,7 +598,7 @@ static int start(struct agent *a, struct err *err)
 	r = r < 0 ? r : open_links(a, err);
 	r = r < 0 ? r : open_records(a);
 	r = r < 0 ? r : open_routing(a, err);
-	r = r < 0 ? r : open_overlay(a, err);
+	r = r < 0 ? r : agent_open_overlay(a, err);
 	r = r < 0 ? r : open_addresses(a, err);
 	r = r < 0 ? r : open_socket(a, err);
 	r = r < 0 ? r : watch_socket(a);

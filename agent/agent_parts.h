@@ -62,3 +62,13 @@ int agent_report(char **ret, void *arg);
 uint64_t agent_silence(const struct agent *a);
 /* Of the node's uplink; 0: unknown. */
 uint32_t agent_mtu(struct agent *a);
+
+/* Something that status shows has changed; arg is the agent. */
+void agent_changed(void *arg);
+
+/* agent_overlay.c; arg is the agent. */
+int agent_open_overlay(struct agent *a, struct err *err);
+/* Lets the kernel's part remove what is surplus, once all is known. */
+void agent_open_when_known(struct agent *a);
+void agent_tunnel_changed(void *arg);
+int agent_desire_overlay(struct kernel_desired *ret, void *arg);

@@ -22,6 +22,7 @@ SRCS += $(addprefix agent/, \
 	reaper.c \
 	reaper_child.c \
 	agent.c \
+	agent_overlay.c \
 	agent_show.c \
 	readiness.c \
 	request_stats.c \
