@@ -86,5 +86,12 @@ const struct fence *agent_fence(void *arg);
 void agent_fence_moved(int64_t revision, void *arg);
 uint64_t agent_silent_for(void *arg); /* as agent_silence */
 
+/* agent_overlay.c; arg is the agent. */
+int agent_open_overlay(struct agent *a, struct err *err);
+/* Lets the kernel's part remove what is surplus, once all is known. */
+void agent_open_when_known(struct agent *a);
+void agent_tunnel_changed(void *arg);
+int agent_desire_overlay(struct kernel_desired *ret, void *arg);
+
 /* agent_wire.c */
 int agent_open_parts(struct agent *a, struct err *err);

@@ -65,22 +65,13 @@ static bool unplug(const struct attachment *attachment, void *arg)
 	return plug_unplug(a->plug, attachment);
 }
 
-/* What is surplus may go only when all is known that anything is made from. */
-static void open_when_known(struct agent *a)
-{
-	if (a->opened || !a->addresses_known || !overlay_in_sync(a->overlay))
-		return;
-	a->opened = true;
-	plug_open(a->plug);
-}
-
 static void addresses_known(void *arg)
 {
 	struct agent *a = arg;
 
 	a->addresses_known = true;
 	overlay_mark(a->overlay);
-	open_when_known(a);
+	agent_open_when_known(a);
 	firewall_open(a->firewall);
 	if (a->routing)
 		routing_inputs_known(a->routing);
@@ -135,87 +126,8 @@ static uint32_t pod_mtu(bool encapsulated, void *arg)
 	return least ?: agent_mtu(a);
 }
 
-/* --- the overlay ---------------------------------------------------------------------------- */
-
-static bool inputs_known(void *arg)
-{
-	const struct agent *a = arg;
-
-	return a->ipam && ipam_inputs_known(a->ipam);
-}
-
-static uint32_t uplink_mtu(const struct address *node, void *arg)
-{
-	const struct agent *a = arg;
-
-	return plug_mtu(a->plug, node);
-}
-
-static void want_address(const bool wanted[OVERLAY_FAMILIES], void *arg)
-{
-	struct agent *a = arg;
-
-	ipam_want_tunnel(a->ipam, wanted);
-}
-
-static struct ipam_tunnel tunnel_address(int family, void *arg)
-{
-	const struct agent *a = arg;
-
-	return ipam_tunnel(a->ipam, family);
-}
-
-static void tell_vtep(const struct node_vtep *vtep, void *arg)
-{
-	struct agent *a = arg;
-
-	if (a->registration && register_set_vtep(a->registration, vtep) < 0)
-		log_error("agent", "out of memory: the node's record does not tell its tunnel");
-}
-
-static void tunnel_changed(void *arg)
-{
-	struct agent *a = arg;
-
-	if (a->overlay)
-		overlay_mark(a->overlay);
-}
-
-static void overlay_changed(void *arg)
-{
-	struct agent *a = arg;
-
-	open_when_known(a);
-	plug_routes_changed(a->plug, false);
-	agent_changed(a);
-}
-
-static int desire_overlay(struct kernel_desired *ret, void *arg)
-{
-	struct agent *a = arg;
-
-	return a->overlay ? overlay_desire(a->overlay, ret) : 0;
-}
-
-static int open_overlay(struct agent *a, struct err *err)
-{
-	const struct overlay_options o = {
-		.event = a->event,
-		.timers = a->timers,
-		.health = a->health,
-		.records = a->records,
-		.run_dir = a->settings->run_dir,
-		.known = inputs_known,
-		.uplink_mtu = uplink_mtu,
-		.want_address = want_address,
-		.address = tunnel_address,
-		.tell_vtep = tell_vtep,
-		.changed = overlay_changed,
-		.arg = a,
-	};
-
-	return overlay_new(&o, &a->overlay, err);
-}
+/* --- opening -----------------------------------------------------------------------------------
+ */
 
 static int protect(struct prefixes *ret, void *arg)
 {
@@ -232,7 +144,7 @@ static int open_links(struct agent *a, struct err *err)
 		.health = a->health,
 		.minute = a->settings->minute,
 		.protect = protect,
-		.overlay = desire_overlay,
+		.overlay = agent_desire_overlay,
 		.changed = agent_changed,
 		.statics = statics,
 		.restored = restored,
@@ -356,7 +268,7 @@ static int open_addresses(struct agent *a, struct err *err)
 		.unplug = unplug,
 		.known = addresses_known,
 		.mtu = pod_mtu,
-		.tunnel_changed = tunnel_changed,
+		.tunnel_changed = agent_tunnel_changed,
 		.arg = a,
 	};
 	int r = ipam_new(&o, &a->ipam, err);
@@ -398,7 +310,7 @@ int agent_open_parts(struct agent *a, struct err *err)
 	r = r < 0 ? r : open_records(a);
 	r = r < 0 ? r : open_firewall(a);
 	r = r < 0 ? r : open_routing(a, err);
-	r = r < 0 ? r : open_overlay(a, err);
+	r = r < 0 ? r : agent_open_overlay(a, err);
 	r = r < 0 ? r : open_addresses(a, err);
 	return r < 0 ? r : open_statics(a, err);
 }

@@ -25,6 +25,7 @@ SRCS += $(addprefix agent/, \
 	agent.c \
 	agent_store.c \
 	agent_wire.c \
+	agent_overlay.c \
 	agent_show.c \
 	readiness.c \
 	request_stats.c \

@@ -205,6 +205,9 @@ static int on_time(sd_event_source *source, uint64_t usec, void *arg)
 
 	(void)source;
 	(void)usec;
+	/* Rendering itself may find that something has changed: then it comes after this one. */
+	if (p->state != IDLE)
+		return 0;
 	p->dirty = false;
 	p->began = clock_monotonic_us();
 	if (!p->o.render) {

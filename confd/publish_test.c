@@ -503,6 +503,38 @@ static void a_rendering_that_fails_leaves_the_file_and_says_why(void **state)
 
 /* --- what is in the way --------------------------------------------------------------------- */
 
+static int render_and_change(char **ret, size_t *ret_len, void *arg, struct err *err)
+{
+	struct world *w = arg;
+
+	(void)err;
+	if (w->n_told == 0 && w->next[0] == 'a') {
+		w->next = "b\n";
+		publish_changed(w->publish);
+		*ret = strdup("a\n");
+	} else {
+		*ret = strdup(w->next);
+	}
+	*ret_len = strlen(*ret);
+	return 0;
+}
+
+/* The check is still under way when the time for the next one has come. */
+static void what_changes_while_it_is_rendered_comes_after_it(void **state)
+{
+	struct world *w = *state;
+
+	write_file(w, "out.conf", "before\n", 0640);
+	w->o.render = render_and_change;
+	w->next = "a\n";
+	open_publish(w, "sleep 0.3", NULL);
+	publish_changed(w->publish);
+	turn_until_told(w, 1);
+	expect_file(w, "out.conf", "a\n");
+	turn_until_told(w, 2);
+	expect_file(w, "out.conf", "b\n");
+}
+
 static void a_symbolic_link_is_left_alone(void **state)
 {
 	struct world *w = *state;
@@ -612,6 +644,7 @@ int main(void)
 		CASE(a_newer_text_waits_and_replaces_older_ones_that_wait),
 		CASE(a_burst_is_few_publications_and_the_last_state_wins),
 		CASE(a_rendering_that_fails_leaves_the_file_and_says_why),
+		CASE(what_changes_while_it_is_rendered_comes_after_it),
 		CASE(a_symbolic_link_is_left_alone),
 		CASE(what_is_no_regular_file_is_left_alone),
 		CASE(a_missing_folder_is_told),
