@@ -28,7 +28,7 @@ struct settings {
 	uint32_t route_protocol, static_route_protocol;
 	uint32_t static_route_table;
 	const char *protected_subnets, *fallback_gateway_probe; /* lists with ',' between */
-	uint32_t minute;                  /* ms of one, for house-keeping */
+	uint32_t minute;                                        /* ms of one, for house-keeping */
 };
 
 extern const struct option_table settings_table;
