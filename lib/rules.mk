@@ -39,6 +39,8 @@ SRCS += $(addprefix lib/, \
 	lease_mirror.c \
 	lease_client.c \
 	store_lease.c \
+	store_lease_gate.c \
+	store_lease_renew.c \
 	store_open.c \
 	memory_etcd.c \
 	memory_etcd_txn.c \
