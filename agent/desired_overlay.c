@@ -218,6 +218,19 @@ static int make_remotes(struct making *m)
 	return r;
 }
 
+/*
+ * Who tells no address of his tunnel's end, as holders of leases: the first one of his first block
+ * serves for all of them. One for each block would do as well, but the kernel compares a new next
+ * hop with every other on the device.
+ */
+static void borrow_vtep(struct kernel_remote *r, const struct prefix *block)
+{
+	struct address *vtep = &r->vtep[block->address.family == AF_INET6];
+
+	if (vtep->family == AF_UNSPEC)
+		*vtep = block->address;
+}
+
 static int make_blocks(struct making *m)
 {
 	const struct overlay_input *in = m->in;
@@ -233,6 +246,7 @@ static int make_blocks(struct making *m)
 
 		if (node < 0 || !m->remote_of[node])
 			continue;
+		borrow_vtep(&p->remotes[m->remote_of[node] - 1], &b->block);
 		p->blocks[p->n_blocks++] = (struct kernel_remote_block){
 			.block = b->block,
 			.remote = m->remote_of[node] - 1,

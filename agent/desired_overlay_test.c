@@ -148,7 +148,7 @@ static void others_blocks_lead_to_their_tunnels(void **unused)
 	in.uplink_mtu[0] = 9000;
 	EXPECT(in, nodes, blocks,
 	       "tunnel 192.0.2.1 vni 4096 port 4789 mtu 8950 10.1.0.0 fd00:1::1\n"
-	       "remote a at 192.0.2.2\n"
+	       "remote a at 192.0.2.2 vtep 10.1.0.128\n"
 	       "remote b at 198.51.100.2 vtep 10.1.0.64 vtep fd00:1::40\n"
 	       "10.1.0.64/26 of b\n"
 	       "10.1.0.128/26 of a\n"
@@ -188,19 +188,19 @@ static void nodes_meet_over_ipv4_if_both_have_it_else_over_ipv6(void **unused)
 	EXPECT(BOTH, nodes, blocks,
 	       "tunnel 192.0.2.1 vni 4096 port 4789 mtu 1450\n"
 	       "tunnel 2001:db8::1 vni 4096 port 4789 mtu 1430\n"
-	       "remote both at 192.0.2.2\n"
-	       "remote six at 2001:db8::3\n"
+	       "remote both at 192.0.2.2 vtep 10.1.0.0\n"
+	       "remote six at 2001:db8::3 vtep 10.1.0.64\n"
 	       "10.1.0.0/26 of both\n"
 	       "10.1.0.64/26 of six\n");
 	EXPECT(six, nodes, blocks,
 	       "tunnel 2001:db8::1 vni 4096 port 4789 mtu 1430\n"
-	       "remote both at 2001:db8::2\n"
-	       "remote six at 2001:db8::3\n"
+	       "remote both at 2001:db8::2 vtep 10.1.0.0\n"
+	       "remote six at 2001:db8::3 vtep 10.1.0.64\n"
 	       "10.1.0.0/26 of both\n"
 	       "10.1.0.64/26 of six\n");
 	EXPECT(V4, nodes, blocks,
 	       "tunnel 192.0.2.1 vni 4096 port 4789 mtu 1450\n"
-	       "remote both at 192.0.2.2\n"
+	       "remote both at 192.0.2.2 vtep 10.1.0.0\n"
 	       "10.1.0.0/26 of both\n"
 	       "no six: has no address of a fami\n");
 }
@@ -235,7 +235,7 @@ static void what_cannot_be_reached_is_named_and_the_rest_goes_on(void **unused)
 	nodes[3].vtep.mac = vtep_mac("me");
 	EXPECT(V4, nodes, blocks,
 	       "tunnel 192.0.2.1 vni 4096 port 4789 mtu 1450\n"
-	       "remote a at 192.0.2.2\n"
+	       "remote a at 192.0.2.2 vtep 10.1.0.64\n"
 	       "10.1.0.64/26 of a\n"
 	       "no b: has told no tunnel in it\n"
 	       "no c: has told a tunnel MAC th\n"

@@ -175,14 +175,11 @@ static void add_tunnel_route(struct making *m, const struct kernel_remote *r,
 {
 	bool v6 = is_v6(&block->address);
 	const struct desired_tunnel *t = tunnel_to(m, r);
-	const struct address base = prefix_mask(block).address;
-	const struct address *via = r->vtep[v6].family != AF_UNSPEC ? &r->vtep[v6] : &base;
+	const struct address *via = &r->vtep[v6];
 	const struct prefix host = prefix_of(via, (uint8_t)address_bits(via));
 
 	if (!t->index)
 		return;
-	if (via == &base)
-		add_neighbour(m, t->index, &base, &r->mac, false);
 	if (v6) {
 		add_route(m, &host, &(struct khop){ .oif = t->index });
 		m->tunnel_links[is_v6(&r->underlay)]->ipv6 = true;
@@ -238,7 +235,8 @@ static bool is_refused(struct making *m, const struct kernel_remote *r, const st
 	return over_underlay(m, block, why, size);
 }
 
-static bool is_out_of_reach(struct making *m, const struct kernel_remote *r, char *why, size_t size)
+static bool is_out_of_reach(struct making *m, const struct kernel_remote *r,
+			    const struct prefix *block, char *why, size_t size)
 {
 	if (!tunnel_to(m, r)->wanted)
 		snprintf(why, size,
@@ -246,6 +244,8 @@ static bool is_out_of_reach(struct making *m, const struct kernel_remote *r, cha
 			 is_v6(&r->underlay) ? "IPv6" : "IPv4");
 	else if (!has_mac(r))
 		snprintf(why, size, "its node's tunnel has no MAC of its own");
+	else if (r->vtep[is_v6(&block->address)].family == AF_UNSPEC)
+		snprintf(why, size, "its node's tunnel has no address of its family");
 	else
 		return false;
 	return true;
@@ -262,7 +262,7 @@ static int add_remote_block(struct making *m, const struct kernel_remote_block *
 		return refuse(m, &refused);
 	if (b->may_be_direct && node->family != AF_UNSPEC)
 		l = on_link(m->view, node);
-	if (!l && is_out_of_reach(m, r, refused.why, sizeof(refused.why)))
+	if (!l && is_out_of_reach(m, r, &refused.block, refused.why, sizeof(refused.why)))
 		return refuse(m, &refused);
 	if (!l)
 		add_tunnel_route(m, r, &refused.block);

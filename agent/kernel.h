@@ -54,11 +54,7 @@ struct kernel_remote {
 		underlay; /* where its tunnel ends; its family says which of ours leads there */
 	struct address node[2]; /* IPv4, IPv6, for direct routes; AF_UNSPEC: none */
 	struct mac mac;
-	/*
-	 * Of its tunnel's end, IPv4 and IPv6. AF_UNSPEC: the first address of each of its blocks
-	 * serves as the next hop, as flannel has it.
-	 */
-	struct address vtep[2];
+	struct address vtep[2]; /* of its tunnel's end: the next hop of its blocks, by family */
 };
 
 struct kernel_remote_block {

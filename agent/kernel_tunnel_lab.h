@@ -69,7 +69,7 @@ static inline struct lab *a_node(void **state)
 	block(l, a, "10.2.0.0/26", false);
 	block(l, a, "10.2.0.64/26", false);
 	block(l, a, "fd00:2::/122", false);
-	b = remote(l, "198.51.100.9", 2, NULL, NULL);
+	b = remote(l, "198.51.100.9", 2, "10.3.0.0", NULL);
 	block(l, b, "10.3.0.0/24", false);
 	return l;
 }
