@@ -218,6 +218,12 @@ static int make_remotes(struct making *m)
 	return r;
 }
 
+static int by_block(const void *a, const void *b)
+{
+	return prefix_compare(&((const struct kernel_remote_block *)a)->block,
+			      &((const struct kernel_remote_block *)b)->block);
+}
+
 static int make_blocks(struct making *m)
 {
 	const struct overlay_input *in = m->in;
@@ -239,6 +245,8 @@ static int make_blocks(struct making *m)
 			.may_be_direct = pool->encapsulation == ENCAPSULATION_VXLAN_CROSS_SUBNET,
 		};
 	}
+	/* Keys are sorted as text. What is in order here, no pass of the kernel's has to sort. */
+	qsort(p->blocks, p->n_blocks, sizeof(*p->blocks), by_block);
 	return 0;
 }
 

@@ -53,6 +53,7 @@ SRCS += $(addprefix lib/, \
 	pod_link.c \
 	vtep.c \
 	prefix.c \
+	sort.c \
 	selector.c \
 	json.c \
 	json_read.c \
@@ -120,6 +121,7 @@ PURE_TESTS += $(addprefix lib/, \
 	pod_link_test \
 	vtep_test \
 	prefix_test \
+	sort_test \
 	base64_test \
 	json_stream_test \
 	etcd_encode_test \
