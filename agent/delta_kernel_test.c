@@ -234,6 +234,8 @@ static void one_of_ours_with_other_attributes_is_replaced(void **state)
 	pod(w, A, "10.1.0.5", NULL);
 	expect(w, "+ neighbour 10.1.0.5 dev " A "\n"
 		  "= route 10.1.0.5/32 dev " A "\n");
+	confirm(w);
+	assert_false(kernel_view_routes(&w->view, &w->desired.routes[0])->h.confirmed);
 	/* Beside the right one it is just too much. */
 	route(&w->view, "10.1.0.5/32", 7);
 	neighbour(&w->view, 7, "10.1.0.5", 0);
