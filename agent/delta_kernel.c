@@ -126,22 +126,25 @@ static int missing_links(const struct desired *d, const struct kernel_view *view
 	return err;
 }
 
-static int missing_neighbours(const struct desired *d, const struct kernel_view *view, uint64_t now,
-			      struct changes *ret)
+static int missing_neighbour(const struct kneighbour *want, const struct held_neighbour *n,
+			     uint64_t now, struct changes *ret)
 {
+	if (n && n->h.held && kneighbour_same(&n->neighbour, want))
+		return 0;
+	if (put_off(n ? &n->h : NULL, now, ret))
+		return 0;
+	return add_change(ret, &(struct change){ .kind = CHANGE_NEIGHBOUR,
+						 .repair = n && n->h.confirmed,
+						 .neighbour = *want });
+}
+
+static int missing_neighbours(const struct paired *p, uint64_t now, struct changes *ret)
+{
+	const struct desired *d = p->desired;
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < d->n_neighbours; i++) {
-		const struct kneighbour *want = &d->neighbours[i];
-		const struct held_neighbour *n = kernel_view_neighbour(view, want);
-		struct change c = { .kind = CHANGE_NEIGHBOUR, .neighbour = *want };
-
-		if (n && n->h.held && kneighbour_same(&n->neighbour, want))
-			continue;
-		c.repair = n && n->h.confirmed;
-		if (!put_off(n ? &n->h : NULL, now, ret))
-			err = add_change(ret, &c);
-	}
+	for (size_t i = 0; err == 0 && i < d->n_neighbours; i++)
+		err = missing_neighbour(&d->neighbours[i], p->neighbours[i], now, ret);
 	return err;
 }
 
@@ -149,20 +152,16 @@ static int missing_neighbours(const struct desired *d, const struct kernel_view 
  * Ours with the same key gives way in one step, so that the destination is reached at every
  * moment; unless a stranger's stands beside it, which the kernel might take instead.
  */
-static int missing_route(const struct kroute *want, const struct kernel_view *view, uint64_t now,
-			 struct changes *ret)
+static int add_route(const struct kroute *want, const struct held_route *olds, bool repair,
+		     struct changes *ret)
 {
-	const struct held_route *r = kernel_view_route(view, want);
 	struct change c = { .kind = CHANGE_ROUTE_OLD };
 	bool replaces = false, beside = false;
 	int err = 0;
 
-	if (r && (r->h.held || r->stranger || put_off(&r->h, now, ret)))
-		return 0;
-	for (const struct held_route *old = kernel_view_routes(view, want); old; old = old->next)
+	for (const struct held_route *old = olds; old; old = old->next)
 		beside |= old->beside;
-	for (const struct held_route *old = kernel_view_routes(view, want); err == 0 && old;
-	     old = old->next) {
+	for (const struct held_route *old = olds; err == 0 && old; old = old->next) {
 		if (!old->h.held)
 			continue;
 		if (!beside && !replaces) {
@@ -175,8 +174,20 @@ static int missing_route(const struct kroute *want, const struct kernel_view *vi
 	c.kind = CHANGE_ROUTE;
 	c.route = *want;
 	c.replaces = replaces;
-	c.repair = r && r->h.confirmed;
+	c.repair = repair;
 	return err ?: add_change(ret, &c);
+}
+
+static int missing_route(const struct kroute *want, const struct held_route *olds, uint64_t now,
+			 struct changes *ret)
+{
+	const struct held_route *r = olds;
+
+	while (r && kroute_compare(&r->route, want) != 0)
+		r = r->next;
+	if (r && (r->h.held || r->stranger || put_off(&r->h, now, ret)))
+		return 0;
+	return add_route(want, olds, r && r->h.confirmed, ret);
 }
 
 /* The way to a gateway on a tunnel of ours, without which IPv6 refuses routes over it. */
@@ -191,19 +202,19 @@ static bool others_need(const struct desired *d, const struct kroute *r)
 	return false;
 }
 
-static int missing_routes(const struct desired *d, const struct kernel_view *view, uint64_t now,
-			  struct changes *ret)
+static int missing_routes(const struct paired *p, uint64_t now, struct changes *ret)
 {
+	const struct desired *d = p->desired;
 	bool tunnels = d->tunnels[0].index || d->tunnels[1].index;
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && tunnels && i < d->n_routes; i++)
 		if (others_need(d, &d->routes[i]))
-			err = missing_route(&d->routes[i], view, now, ret);
+			err = missing_route(&d->routes[i], p->routes[i], now, ret);
 	ret->first_route = ret->n;
 	for (size_t i = 0; err == 0 && i < d->n_routes; i++)
 		if (!tunnels || !others_need(d, &d->routes[i]))
-			err = missing_route(&d->routes[i], view, now, ret);
+			err = missing_route(&d->routes[i], p->routes[i], now, ret);
 	ret->n_routes = ret->n - ret->first_route;
 	return err;
 }
@@ -211,13 +222,17 @@ static int missing_routes(const struct desired *d, const struct kernel_view *vie
 int delta_missing(const struct desired *d, const struct kernel_view *view, uint64_t now,
 		  struct changes *ret)
 {
-	int err = missing_host(d, view, now, ret);
+	struct paired p = { 0 };
+	int err = pair_held(d, view, &p);
 
+	err = err ?: missing_host(d, view, now, ret);
 	err = err ?: missing_tunnels(d, view, now, ret);
 	err = err ?: missing_links(d, view, now, ret);
 	err = err ?: missing_addresses(d, view, now, ret);
-	err = err ?: missing_neighbours(d, view, now, ret);
-	return err ?: missing_routes(d, view, now, ret);
+	err = err ?: missing_neighbours(&p, now, ret);
+	err = err ?: missing_routes(&p, now, ret);
+	paired_done(&p);
+	return err;
 }
 
 /* --- what is too much ----------------------------------------------------------------------- */
@@ -226,6 +241,7 @@ struct surplus {
 	const struct desired *desired;
 	const struct kernel_view *view;
 	struct changes *changes;
+	size_t route, neighbour; /* fingers */
 	int err;
 };
 
@@ -262,36 +278,40 @@ static bool goes_with_link(const struct surplus *s, uint32_t index)
 	return index && tunnel_goes(s->desired, kernel_view_link(s->view, index));
 }
 
+/* wanted: what should be there instead of it; NULL: nothing. */
+static bool may_go(const struct surplus *s, const struct kroute *r, const struct kroute *wanted)
+{
+	return !is_replaced(s->changes, r) && !goes_with_link(s, r->hop.oif) &&
+	       /* Unless the destination is another pod's now. */
+	       (wanted || !is_unknown_pod(s, r->hop.oif));
+}
+
 static void surplus_route(struct held_route *r, void *arg)
 {
 	struct surplus *s = arg;
-	struct change c = { .kind = CHANGE_ROUTE_GONE, .forget = !r->h.held, .route = r->route };
+	const struct kroute *wanted = desired_route_at(s->desired, &s->route, &r->route);
 
-	if (!s->desired->statics_known && r->route.protocol == static_route_protocol)
+	if (s->err < 0 || (wanted && kroute_compare(wanted, &r->route) == 0) ||
+	    (!s->desired->statics_known && r->route.protocol == static_route_protocol) ||
+	    (r->h.held && !may_go(s, &r->route, wanted)))
 		return;
-	if (s->err < 0 || desired_route(s->desired, &r->route) ||
-	    (r->h.held &&
-	     (is_replaced(s->changes, &r->route) || goes_with_link(s, r->route.hop.oif) ||
-	      /* Unless the destination is another pod's now. */
-	      (is_unknown_pod(s, r->route.hop.oif) && !desired_route_at(s->desired, &r->route)))))
-		return;
-	s->err = add_change(s->changes, &c);
+	s->err = add_change(s->changes, &(struct change){ .kind = CHANGE_ROUTE_GONE,
+							  .forget = !r->h.held,
+							  .route = r->route });
 }
 
 static void surplus_neighbour(struct held_neighbour *n, void *arg)
 {
 	struct surplus *s = arg;
-	struct change c = { .kind = CHANGE_NEIGHBOUR_GONE,
-			    .forget = !n->h.held,
-			    .neighbour = n->neighbour };
 
-	if (s->err < 0 ||
+	if (s->err < 0 || desired_neighbour_at(s->desired, &s->neighbour, &n->neighbour) ||
 	    (n->h.held &&
 	     ((!n->neighbour.ours && !n->neighbour.fdb) || is_unknown_pod(s, n->neighbour.link) ||
-	      goes_with_link(s, n->neighbour.link))) ||
-	    desired_neighbour(s->desired, &n->neighbour))
+	      goes_with_link(s, n->neighbour.link))))
 		return;
-	s->err = add_change(s->changes, &c);
+	s->err = add_change(s->changes, &(struct change){ .kind = CHANGE_NEIGHBOUR_GONE,
+							  .forget = !n->h.held,
+							  .neighbour = n->neighbour });
 }
 
 int delta_surplus(const struct desired *d, const struct kernel_view *view, struct changes *ret)
@@ -305,8 +325,34 @@ int delta_surplus(const struct desired *d, const struct kernel_view *view, struc
 
 /* --- marks ---------------------------------------------------------------------------------- */
 
+struct confirming {
+	const struct desired *desired;
+	size_t route, neighbour; /* fingers */
+};
+
+static void confirm_route(struct held_route *r, void *arg)
+{
+	struct confirming *c = arg;
+	const struct kroute *wanted;
+
+	if (!r->h.held || r->h.confirmed)
+		return;
+	wanted = desired_route_at(c->desired, &c->route, &r->route);
+	r->h.confirmed = wanted && kroute_compare(wanted, &r->route) == 0;
+}
+
+static void confirm_neighbour(struct held_neighbour *n, void *arg)
+{
+	struct confirming *c = arg;
+
+	if (n->h.held && !n->h.confirmed)
+		n->h.confirmed = desired_neighbour_at(c->desired, &c->neighbour, &n->neighbour);
+}
+
 void delta_confirm(const struct desired *d, struct kernel_view *view)
 {
+	struct confirming confirming = { .desired = d };
+
 	confirm_tunnels(d, view);
 	for (size_t i = 0; i < d->n_links; i++) {
 		struct held_link *l = kernel_view_link(view, d->links[i].index);
@@ -315,18 +361,8 @@ void delta_confirm(const struct desired *d, struct kernel_view *view)
 		if (l && !link_change(&d->links[i], l, &c))
 			l->h.confirmed = true;
 	}
-	for (size_t i = 0; i < d->n_neighbours; i++) {
-		struct held_neighbour *n = kernel_view_neighbour(view, &d->neighbours[i]);
-
-		if (n && n->h.held)
-			n->h.confirmed = true;
-	}
-	for (size_t i = 0; i < d->n_routes; i++) {
-		struct held_route *r = kernel_view_route(view, &d->routes[i]);
-
-		if (r && r->h.held)
-			r->h.confirmed = true;
-	}
+	kernel_view_each_neighbour(view, confirm_neighbour, &confirming);
+	kernel_view_each_route(view, confirm_route, &confirming);
 }
 
 /* --- words ---------------------------------------------------------------------------------- */

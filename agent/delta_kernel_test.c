@@ -186,6 +186,42 @@ static void what_nobody_wants_goes_last(void **state)
 		  "- neighbour 10.1.0.4 dev " B "\n");
 }
 
+/* What is missing, right and too much in turn, along one order. */
+static void what_is_and_what_should_be_may_alternate(void **state)
+{
+	static const char *const there[] = { "10.1.0.1", "10.1.0.3", "10.1.0.4", "10.1.0.7",
+					     "10.1.0.9" };
+	char text[PREFIX_TEXT];
+	struct world *w = *state;
+
+	add_link(&w->view, 7, A);
+	settle_link(w, 7, false);
+	pod(w, A, "10.1.0.2", "10.1.0.4");
+	pod(w, A, "10.1.0.6", "10.1.0.8");
+	for (size_t i = 0; i < ARRAY_SIZE(there); i++) {
+		snprintf(text, sizeof(text), "%s/32", there[i]);
+		route(&w->view, text, 7);
+		neighbour(&w->view, 7, there[i], 0);
+	}
+	confirm(w);
+	assert_true(kernel_view_route(&w->view, &w->desired.routes[1])->h.confirmed);
+	assert_true(kernel_view_neighbour(&w->view, &w->desired.neighbours[1])->h.confirmed);
+	expect(w, "+ neighbour 10.1.0.2 dev " A "\n"
+		  "+ neighbour 10.1.0.6 dev " A "\n"
+		  "+ neighbour 10.1.0.8 dev " A "\n"
+		  "+ route 10.1.0.2/32 dev " A "\n"
+		  "+ route 10.1.0.6/32 dev " A "\n"
+		  "+ route 10.1.0.8/32 dev " A "\n"
+		  "- route 10.1.0.1/32 dev " A "\n"
+		  "- route 10.1.0.3/32 dev " A "\n"
+		  "- route 10.1.0.7/32 dev " A "\n"
+		  "- route 10.1.0.9/32 dev " A "\n"
+		  "- neighbour 10.1.0.1 dev " A "\n"
+		  "- neighbour 10.1.0.3 dev " A "\n"
+		  "- neighbour 10.1.0.7 dev " A "\n"
+		  "- neighbour 10.1.0.9 dev " A "\n");
+}
+
 static void one_of_ours_with_other_attributes_is_replaced(void **state)
 {
 	struct world *w = *state;
@@ -198,6 +234,8 @@ static void one_of_ours_with_other_attributes_is_replaced(void **state)
 	pod(w, A, "10.1.0.5", NULL);
 	expect(w, "+ neighbour 10.1.0.5 dev " A "\n"
 		  "= route 10.1.0.5/32 dev " A "\n");
+	confirm(w);
+	assert_false(kernel_view_routes(&w->view, &w->desired.routes[0])->h.confirmed);
 	/* Beside the right one it is just too much. */
 	route(&w->view, "10.1.0.5/32", 7);
 	neighbour(&w->view, 7, "10.1.0.5", 0);
@@ -408,6 +446,7 @@ int main(void)
 		CASE(what_is_as_it_should_be_is_left),
 		CASE(a_pod_without_link_contributes_nothing),
 		CASE(what_nobody_wants_goes_last),
+		CASE(what_is_and_what_should_be_may_alternate),
 		CASE(one_of_ours_with_other_attributes_is_replaced),
 		CASE(static_routes_stay_until_all_of_them_are_known),
 		CASE(what_was_right_and_is_not_is_a_repair),

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/sort.h"
+
 /*
  * What comes out of the tunnel is routed on. Where one end takes the tunnel and the other the way
  * past it, for as long as they do not agree, a strict rp_filter would drop half of it.
@@ -108,35 +110,6 @@ static int by_neighbour_key(const void *a, const void *b)
 int by_prefix(const void *a, const void *b)
 {
 	return prefix_compare(a, b);
-}
-
-static bool is_sorted(const char *p, size_t n, size_t size, int (*all)(const void *, const void *))
-{
-	for (size_t i = 1; i < n; i++)
-		if (all(p + (i - 1) * size, p + i * size) > 0)
-			return false;
-	return true;
-}
-
-/* Sorts by all, keeps the first of those that are alike by key. */
-static size_t sort_unique(void *base, size_t n, size_t size, int (*all)(const void *, const void *),
-			  int (*key)(const void *, const void *))
-{
-	char *p = base;
-	size_t kept = 0;
-
-	if (n == 0)
-		return 0;
-	/* Most of it comes from sorted records. */
-	if (!is_sorted(p, n, size, all))
-		qsort(base, n, size, all);
-	for (size_t i = 1; i < n; i++)
-		if (key(p + kept * size, p + i * size) != 0) {
-			kept++;
-			if (kept != i)
-				memcpy(p + kept * size, p + i * size, size);
-		}
-	return kept + 1;
 }
 
 /* --- pods ----------------------------------------------------------------------------------- */
@@ -374,11 +347,11 @@ static int make(struct making *m)
 	add_tunnels(m);
 	add_pods(m);
 	err = add_blocks(m);
-	err = err ?: add_remotes(m);
 	if (state->n_routes)
 		memcpy(d->routes + d->n_routes, state->routes,
 		       state->n_routes * sizeof(*d->routes));
 	d->n_routes += state->n_routes;
+	err = err ?: add_remotes(m);
 
 	merge_links(d);
 	d->n_routes = sort_unique(d->routes, d->n_routes, sizeof(*d->routes), by_route, by_key);
@@ -417,17 +390,6 @@ void desired_done(struct desired *d)
 	*d = (struct desired){ 0 };
 }
 
-const struct kroute *desired_route(const struct desired *d, const struct kroute *exact)
-{
-	return d->n_routes ? bsearch(exact, d->routes, d->n_routes, sizeof(*exact), by_route)
-			   : NULL;
-}
-
-const struct kroute *desired_route_at(const struct desired *d, const struct kroute *key)
-{
-	return d->n_routes ? bsearch(key, d->routes, d->n_routes, sizeof(*key), by_key) : NULL;
-}
-
 const struct desired_link *desired_link(const struct desired *d, uint32_t index)
 {
 	const struct desired_link key = { .index = index };
@@ -435,9 +397,23 @@ const struct desired_link *desired_link(const struct desired *d, uint32_t index)
 	return d->n_links ? bsearch(&key, d->links, d->n_links, sizeof(key), by_link) : NULL;
 }
 
-const struct kneighbour *desired_neighbour(const struct desired *d, const struct kneighbour *key)
+const struct kroute *desired_route_at(const struct desired *d, size_t *finger,
+				      const struct kroute *key)
 {
-	return d->n_neighbours ? bsearch(key, d->neighbours, d->n_neighbours, sizeof(*key),
-					 by_neighbour_key)
-			       : NULL;
+	int c = -1;
+
+	while (*finger < d->n_routes && (c = kroute_compare_key(&d->routes[*finger], key)) < 0)
+		++*finger;
+	return c == 0 ? &d->routes[*finger] : NULL;
+}
+
+const struct kneighbour *desired_neighbour_at(const struct desired *d, size_t *finger,
+					      const struct kneighbour *key)
+{
+	int c = -1;
+
+	while (*finger < d->n_neighbours &&
+	       (c = kneighbour_compare_key(&d->neighbours[*finger], key)) < 0)
+		++*finger;
+	return c == 0 ? &d->neighbours[*finger] : NULL;
 }

@@ -70,8 +70,12 @@ int desired_kernel(const struct kernel_desired *state, const struct kernel_view 
 		   const struct prefixes *protect, struct desired *ret);
 void desired_done(struct desired *d);
 
-const struct kroute *desired_route(const struct desired *d, const struct kroute *exact);
-/* With its key, whatever else. */
-const struct kroute *desired_route_at(const struct desired *d, const struct kroute *key);
 const struct desired_link *desired_link(const struct desired *d, uint32_t index);
-const struct kneighbour *desired_neighbour(const struct desired *d, const struct kneighbour *key);
+/*
+ * That of this key, whatever else; NULL: none. For who goes through keys in their order: finger is
+ * 0 at first and goes along. To search for each of tens of thousands would be most of a pass.
+ */
+const struct kroute *desired_route_at(const struct desired *d, size_t *finger,
+				      const struct kroute *key);
+const struct kneighbour *desired_neighbour_at(const struct desired *d, size_t *finger,
+					      const struct kneighbour *key);

@@ -231,6 +231,12 @@ static void borrow_vtep(struct kernel_remote *r, const struct prefix *block)
 		*vtep = block->address;
 }
 
+static int by_block(const void *a, const void *b)
+{
+	return prefix_compare(&((const struct kernel_remote_block *)a)->block,
+			      &((const struct kernel_remote_block *)b)->block);
+}
+
 static int make_blocks(struct making *m)
 {
 	const struct overlay_input *in = m->in;
@@ -253,6 +259,8 @@ static int make_blocks(struct making *m)
 			.may_be_direct = pool->encapsulation == ENCAPSULATION_VXLAN_CROSS_SUBNET,
 		};
 	}
+	/* Keys are sorted as text. What is in order here, no pass of the kernel's has to sort. */
+	qsort(p->blocks, p->n_blocks, sizeof(*p->blocks), by_block);
 	return 0;
 }
 

@@ -114,16 +114,24 @@ static bool has_mac(const struct kernel_remote *r)
 	return memcmp(&r->mac, &none, sizeof(none)) != 0 && !(r->mac.bytes[0] & 1);
 }
 
-static void add_remote(struct making *m, const struct kernel_remote *r)
+static bool is_reached(struct making *m, const struct kernel_remote *r)
 {
-	const struct desired_tunnel *t = tunnel_to(m, r);
+	return tunnel_to(m, r)->index && !is_self(m, r) && has_mac(r);
+}
 
-	if (!t->index || is_self(m, r) || !has_mac(r))
+static void add_vteps(struct making *m, const struct kernel_remote *r)
+{
+	if (!is_reached(m, r))
 		return;
-	add_neighbour(m, t->index, &r->underlay, &r->mac, true);
 	for (size_t f = 0; f < ARRAY_SIZE(r->vtep); f++)
 		if (r->vtep[f].family != AF_UNSPEC)
-			add_neighbour(m, t->index, &r->vtep[f], &r->mac, false);
+			add_neighbour(m, tunnel_to(m, r)->index, &r->vtep[f], &r->mac, false);
+}
+
+static void add_fdb(struct making *m, const struct kernel_remote *r)
+{
+	if (is_reached(m, r))
+		add_neighbour(m, tunnel_to(m, r)->index, &r->underlay, &r->mac, true);
 }
 
 /* --- their blocks --------------------------------------------------------------------------- */
@@ -150,6 +158,7 @@ static const struct held_link *on_link(const struct kernel_view *view, const str
 	return best;
 }
 
+/* dst without host bits. */
 static void add_route(struct making *m, const struct prefix *dst, const struct khop *hop)
 {
 	bool v6 = is_v6(&dst->address);
@@ -157,7 +166,7 @@ static void add_route(struct making *m, const struct prefix *dst, const struct k
 
 	m->d.routes[m->d.n_routes++] = (struct kroute){
 		.table = RT_TABLE_MAIN,
-		.dst = prefix_mask(dst),
+		.dst = *dst,
 		.metric = v6 ? ROUTE_METRIC6 : 0,
 		.hop = *hop,
 		.type = RTN_UNICAST,
@@ -170,46 +179,63 @@ static void add_route(struct making *m, const struct prefix *dst, const struct k
  * IPv6 refuses a gateway that another route leads to over another link, onlink or not: BIRD's for
  * the same block, or our own past the tunnel. So the gateway gets a route of its own.
  */
+static void add_gateway_route(struct making *m, const struct address *gateway, uint32_t tunnel)
+{
+	const struct prefix host = prefix_of(gateway, (uint8_t)address_bits(gateway));
+
+	add_route(m, &host, &(struct khop){ .oif = tunnel });
+}
+
 static void add_tunnel_route(struct making *m, const struct kernel_remote *r,
 			     const struct prefix *block)
 {
 	bool v6 = is_v6(&block->address);
 	const struct desired_tunnel *t = tunnel_to(m, r);
 	const struct address *via = &r->vtep[v6];
-	const struct prefix host = prefix_of(via, (uint8_t)address_bits(via));
 
 	if (!t->index)
 		return;
 	if (v6) {
-		add_route(m, &host, &(struct khop){ .oif = t->index });
+		add_gateway_route(m, via, t->index);
 		m->tunnel_links[is_v6(&r->underlay)]->ipv6 = true;
 	}
 	/* A block of one address: its own route is all. */
-	if (!v6 || prefix_compare(&host, block) != 0)
+	if (!v6 || block->length != 128 || address_compare(via, &block->address) != 0)
 		add_route(m, block,
 			  &(struct khop){ .gateway = *via, .oif = t->index, .onlink = true });
+}
+
+/* Mostly pools are apart from where the nodes are, which two comparisons tell. */
+static size_t first_underlay(const struct making *m, const struct address *from)
+{
+	const struct address *v = m->underlays;
+	size_t low = 0, high = m->n_underlays;
+
+	if (high && address_compare(&v[high - 1], from) < 0)
+		return high;
+	if (high && address_compare(&v[0], from) >= 0)
+		return 0;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (address_compare(&v[middle], from) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 static bool over_underlay(const struct making *m, const struct prefix *block, char *why,
 			  size_t size)
 {
-	const struct address *v = m->underlays;
-	const struct address first = prefix_mask(block).address;
-	size_t low = 0, high = m->n_underlays;
+	size_t first = first_underlay(m, &block->address);
 	char text[ADDRESS_TEXT];
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (address_compare(&v[middle], &first) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == m->n_underlays || !prefix_contains(block, &v[low]))
+	if (first == m->n_underlays || !prefix_contains(block, &m->underlays[first]))
 		return false;
 	snprintf(why, size, "it would cover %s, to which a tunnel leads",
-		 address_print(&v[low], text));
+		 address_print(&m->underlays[first], text));
 	return true;
 }
 
@@ -279,9 +305,12 @@ int add_remotes(struct making *m)
 	int err = gather_underlays(m);
 
 	for (size_t i = 0; err == 0 && i < state->n_remotes; i++)
-		add_remote(m, &state->remotes[i]);
+		add_vteps(m, &state->remotes[i]);
 	for (size_t i = 0; err == 0 && i < state->n_remote_blocks; i++)
 		if (state->remote_blocks[i].remote < state->n_remotes)
 			err = add_remote_block(m, &state->remote_blocks[i]);
+	/* Last, as in the order of neighbours: what is sorted already need not be. */
+	for (size_t i = 0; err == 0 && i < state->n_remotes; i++)
+		add_fdb(m, &state->remotes[i]);
 	return err;
 }

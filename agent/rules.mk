@@ -53,6 +53,7 @@ SRCS += $(addprefix agent/, \
 	firewall_verdict.c \
 	firewall_netlink.c \
 	delta_kernel.c \
+	delta_pair.c \
 	delta_tunnel.c \
 	kernel_request.c \
 	kernel_request_tunnel.c \

@@ -27,8 +27,14 @@ static address_count low_ones(unsigned n)
 static address_count to_number(const struct address *a)
 {
 	address_count n = 0;
+	uint32_t ipv4;
 
-	for (unsigned i = 0; i < address_bits(a) / 8; i++)
+	/* Most are; a large overlay has tens of thousands of them at a time. */
+	if (a->family != AF_INET6) {
+		memcpy(&ipv4, a->bytes, sizeof(ipv4));
+		return ntohl(ipv4);
+	}
+	for (size_t i = 0; i < sizeof(a->bytes); i++)
 		n = n << 8 | a->bytes[i];
 	return n;
 }
@@ -37,9 +43,13 @@ static address_count to_number(const struct address *a)
 static struct address from_number(sa_family_t family, address_count n)
 {
 	struct address a = { .family = family };
+	uint32_t ipv4 = htonl((uint32_t)n);
 
-	for (unsigned i = address_bits(&a) / 8; i-- > 0; n >>= 8)
-		a.bytes[i] = (uint8_t)n;
+	if (family == AF_INET6)
+		for (size_t i = sizeof(a.bytes); i-- > 0; n >>= 8)
+			a.bytes[i] = (uint8_t)n;
+	else
+		memcpy(a.bytes, &ipv4, sizeof(ipv4));
 	return a;
 }
 

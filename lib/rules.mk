@@ -55,6 +55,7 @@ SRCS += $(addprefix lib/, \
 	pod_link.c \
 	vtep.c \
 	prefix.c \
+	sort.c \
 	selector.c \
 	json.c \
 	json_read.c \
@@ -122,6 +123,7 @@ PURE_TESTS += $(addprefix lib/, \
 	pod_link_test \
 	vtep_test \
 	prefix_test \
+	sort_test \
 	base64_test \
 	json_stream_test \
 	etcd_encode_test \
