@@ -15,6 +15,7 @@ def test_a_drained_node_keeps_what_runs_and_takes_nothing_new(cluster):
     etcd.put("/roost/v1/pool/zone", json.dumps({"cidr": "10.9.0.0/24", "blockSize": 26}))
     pod = agent.node.pod("p1")
     held = agent.add("c1", pod.netns)
+    wait_until(lambda: "zone" in agent.status()["pools"], 30, "the pool to be known")
     other = agent.assign("c2", pools=["zone"])
     before = agent.blocks()
     assert len(before) == 2 and not agent.status().get("drained")

@@ -393,7 +393,9 @@ def hanging(tmp_path):
     with subprocess.Popen(
             [sys.executable, "-B", "-m", "pytest", "-q", "-c", HERE / "pytest.ini", "--rootdir",
              tmp_path, tmp_path], cwd=tmp_path, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True) as inner:
+            stderr=subprocess.STDOUT, text=True,
+            # Shells ignore it in what they start in the background, and that is inherited.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as inner:
         try:
             wait_until(lambda: told.exists() and told.read_text() or inner.poll() is not None, 30,
                        "the inner test")

@@ -99,7 +99,7 @@ typedef struct selector_text field_c_selector;
 typedef struct label_map field_c_labels;
 typedef unsigned field_c_maybe; /* enum maybe */
 typedef struct neighbour field_c_neighbour;
-typedef const char *field_c_json; /* any object, as one line of text; "": none */
+typedef const char *field_c_json;  /* any object, as one line of text; "": none */
 typedef struct texts field_c_list; /* anything with v and n */
 typedef struct texts field_c_only; /* the same member: another way to write a list of one */
 typedef int64_t field_c_revision;  /* of a key in etcd */

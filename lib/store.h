@@ -7,11 +7,10 @@
  * One interface, three makers: store_etcd.h (etcd itself), store_lease.h (the
  * records that follow from a lease server, for nodes without etcd) and
  * store_fake.h (in memory, for tests, with faults on demand). What is said of etcd
- * below holds for whatever server there is. Everything runs on the caller's loop, nothing blocks, nothing logs: what a person should know
- * arrives as a notice. Callbacks come from the loop, never from within the
- * call that started the request. What they are given is borrowed and gone
- * when they return. A callback may start, cancel and unwatch anything, but
- * not free the store.
+ * below holds for whatever server there is. Everything runs on the caller's loop, nothing blocks,
+ * nothing logs: what a person should know arrives as a notice. Callbacks come from the loop, never
+ * from within the call that started the request. What they are given is borrowed and gone when they
+ * return. A callback may start, cancel and unwatch anything, but not free the store.
  *
  * Errors, whatever etcd's version calls them:
  *   -ENOTCONN      no endpoint could be reached

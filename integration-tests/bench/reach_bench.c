@@ -23,8 +23,8 @@
 #include "lib/json.h"
 #include "lib/kern.h"
 #include "lib/keys.h"
-#include "lib/route_protocol.h"
 #include "lib/prefix.h"
+#include "lib/route_protocol.h"
 #include "lib/store_etcd.h"
 
 #define MANY    1024
