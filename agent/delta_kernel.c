@@ -102,7 +102,7 @@ static bool link_change(const struct desired_link *want, const struct held_link 
 			struct change *ret)
 {
 	*ret = (struct change){ .kind = CHANGE_LINK,
-				.repair = l->h.confirmed,
+				.repair = l->h.confirmed && (l->confirmed6 || !want->ipv6),
 				.link = *want,
 				.differ = differing(want, &l->link),
 				.up = !(l->link.flags & IFF_UP),
@@ -358,8 +358,10 @@ void delta_confirm(const struct desired *d, struct kernel_view *view)
 		struct held_link *l = kernel_view_link(view, d->links[i].index);
 		struct change c;
 
-		if (l && !link_change(&d->links[i], l, &c))
-			l->h.confirmed = true;
+		if (!l || link_change(&d->links[i], l, &c))
+			continue;
+		l->h.confirmed = true;
+		l->confirmed6 = d->links[i].ipv6;
 	}
 	kernel_view_each_neighbour(view, confirm_neighbour, &confirming);
 	kernel_view_each_route(view, confirm_route, &confirming);

@@ -302,6 +302,31 @@ static void a_dump_that_does_not_show_an_entry_says_it_is_gone(void **state)
 	expect(w, "! + FDB entry 02:00:00:00:00:01 dst 198.51.100.8 dev roost.vxlan\n");
 }
 
+/* Nobody has changed settings that were never wanted before. */
+static void the_first_block_of_ipv6_repairs_nothing(void **state)
+{
+	struct world *w = *state;
+	struct klink *l;
+
+	all_there(w);
+	l = &kernel_view_link(&w->view, 5)->link;
+	l->known |= CONF_BIT(CONF6_FORWARDING);
+	l->conf[CONF6_FORWARDING] = 0;
+	w->remotes[0].vtep[1] = address("fd00:2::40");
+	block(w, 0, "fd00:2::40/122");
+	expect(w, "+ link roost.vxlan: ipv6.forwarding=1\n"
+		  "+ neighbour fd00:2::40 dev roost.vxlan\n"
+		  "+ route fd00:2::40/128 dev roost.vxlan\n"
+		  "+ route fd00:2::40/122 via fd00:2::40 dev roost.vxlan\n");
+	l->conf[CONF6_FORWARDING] = 1;
+	delta_confirm(&w->desired, &w->view);
+	l->conf[CONF6_FORWARDING] = 0;
+	expect(w, "! + link roost.vxlan: ipv6.forwarding=1\n"
+		  "+ neighbour fd00:2::40 dev roost.vxlan\n"
+		  "+ route fd00:2::40/128 dev roost.vxlan\n"
+		  "+ route fd00:2::40/122 via fd00:2::40 dev roost.vxlan\n");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -316,6 +341,7 @@ int main(void)
 		CASE(who_left_leaves_nothing_behind),
 		CASE(strangers_on_other_devices_are_left),
 		CASE(a_dump_that_does_not_show_an_entry_says_it_is_gone),
+		CASE(the_first_block_of_ipv6_repairs_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,8 @@ struct held_link {
 	bool tunnel; /* a vxlan device of our naming */
 	/* A tunnel's, which no message tells of; stale: it may have been switched. */
 	bool offload, offload_stale;
-	bool dropped; /* the kernel has dropped its IPv4 routes without a word */
+	bool dropped;    /* the kernel has dropped its IPv4 routes without a word */
+	bool confirmed6; /* with its IPv6 settings: before, nobody has changed those */
 	enum gateway6 gateway6;
 	/* Removals of it by ourselves that the kernel has yet to tell; it does not say whose. */
 	uint8_t own_removals;
