@@ -142,24 +142,6 @@ static int keep_to_pod_cidrs(const struct prefixes *cidrs, struct pool_view *v)
 
 /* --- one pool ------------------------------------------------------------------------------- */
 
-static bool node_matches(const struct pools_input *in, const struct selector *selector, int *error)
-{
-	const struct label hostname = { "kubernetes.io/hostname", in->node };
-	AUTO(free) struct label *v = calloc(in->labels.n + 1, sizeof(*v));
-	struct labels all = { .v = v };
-
-	if (!v) {
-		*error = -ENOMEM;
-		return false;
-	}
-	/* Whatever the record says, the implicit label is the node's name. */
-	v[all.n++] = hostname;
-	for (size_t i = 0; i < in->labels.n; i++)
-		if (strcmp(in->labels.v[i].key, hostname.key) != 0)
-			v[all.n++] = in->labels.v[i];
-	return selector_matches(selector, &all);
-}
-
 static const struct extent *find_extent(const struct pools_input *in, const struct pool *pool)
 {
 	for (size_t i = 0; i < in->n_extents; i++)
@@ -173,7 +155,6 @@ static int view_one(const struct pools_input *in, const struct pool_input *from,
 		    struct pool_view *v)
 {
 	const struct pool *pool = from->pool;
-	int error = 0;
 
 	*v = (struct pool_view){ .name = from->name, .pool = pool, .created = from->created };
 	if (!pool) {
@@ -184,8 +165,8 @@ static int view_one(const struct pools_input *in, const struct pool_input *from,
 	v->extent = find_extent(in, pool);
 	v->cidr = v->extent ? v->extent->cidr : pool->cidr;
 	v->block_size = (uint8_t)(v->extent ? v->extent->block_size : pool->block_size);
-	v->selected = node_matches(in, pool->node_selector.parsed, &error);
-	if (error < 0 || find_allowed(v) < 0)
+	v->selected = selector_selects(pool->node_selector.parsed, &in->labels, in->node);
+	if (find_allowed(v) < 0)
 		return -ENOMEM;
 	if (v->extent)
 		pool_differs_from_extent(pool, v->extent, &v->note);
