@@ -86,11 +86,24 @@ static void answered(const char *path, unsigned status, uint64_t us, void *arg)
 	request_stats_add(&a->requests, path, status, us);
 }
 
+static void refused(int error, void *arg)
+{
+	struct agent *a = arg;
+
+	if (error)
+		health_set(a->health, "socket", LOG_LEVEL_ERROR,
+			   "no connection can be accepted: %s; plugins wait until it can",
+			   strerror(error));
+	else
+		health_clear(a->health, "socket");
+}
+
 static int open_socket(struct agent *a, struct err *err)
 {
 	struct serve_config config = {
 		.arg = a,
 		.answered = answered,
+		.refused = refused,
 		.routes = api_routes(),
 		.n_routes = api_n_routes(),
 		/* Garbage collection lists every attachment of a node. */
@@ -226,32 +239,37 @@ int agent_run(struct agent *a)
 	return sd_event_loop(a->event);
 }
 
+/*
+ * In the reverse order of their making, and each is out of the agent before it is freed: what a
+ * part stands on is there until its end, and what stands on it is NULL for the callbacks, as it was
+ * when the part was made.
+ */
 void agent_free(struct agent *a)
 {
 	if (!a)
 		return;
 	if (a->timers)
 		timer_clear(a->timers, &a->identify);
-	register_free(a->registration);
-	report_free(a->report);
+	register_free(TAKE(a->registration));
+	report_free(TAKE(a->report));
+	monitor_free(TAKE(a->monitor));
+	a->socket_watch = sd_event_source_disable_unref(a->socket_watch);
+	serve_free(TAKE(a->serve));
+	static_routes_free(TAKE(a->statics));
+	ipam_free(TAKE(a->ipam));
+	overlay_free(TAKE(a->overlay));
+	routing_free(TAKE(a->routing));
 	firewall_free(TAKE(a->firewall));
-	static_routes_free(a->statics);
-	ipam_free(a->ipam);
-	routing_free(a->routing);
-	overlay_free(a->overlay);
-	route_records_free(a->records);
-	plug_free(a->plug);
-	reaper_free(a->reaper);
-	sd_event_source_disable_unref(a->socket_watch);
-	monitor_free(a->monitor);
-	certificates_free(a->certificates);
-	serve_free(a->serve);
+	route_records_free(TAKE(a->records));
+	plug_free(TAKE(a->plug));
+	certificates_free(TAKE(a->certificates));
+	store_free(TAKE(a->store));
+	health_free(TAKE(a->health));
 	status_watch_done(&a->status_watch);
-	store_free(a->store);
-	health_free(a->health);
-	timers_loop_free(a->timers);
-	lifecycle_free(a->lifecycle);
-	sd_event_unref(a->event);
+	timers_loop_free(TAKE(a->timers));
+	lifecycle_free(TAKE(a->lifecycle));
+	sd_event_unref(TAKE(a->event));
+	reaper_free(TAKE(a->reaper)); /* here only if the start failed: it is plug's */
 	if (a->lock >= 0)
 		close(a->lock);
 	free(a);

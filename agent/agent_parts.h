@@ -84,7 +84,12 @@ void agent_on_identify(void *arg);
 int agent_start_registration(struct agent *a);
 const struct fence *agent_fence(void *arg);
 void agent_fence_moved(int64_t revision, void *arg);
-uint64_t agent_silent_for(void *arg); /* as agent_silence */
+const char *agent_why_unregistered(void *arg); /* "" if it is */
+/* One kind of write goes well again after a refusal: whatever else was refused is tried now. */
+void agent_accepted(void *arg);
+uint32_t agent_promise(void *arg); /* register_promise(); 0: no registration yet */
+int agent_set_promise(uint32_t seconds, void *arg);
+int agent_set_recovery(const char *id, void *arg);
 
 /* agent_overlay.c; arg is the agent. */
 int agent_open_overlay(struct agent *a, struct err *err);

@@ -76,9 +76,34 @@ uint64_t agent_silence(const struct agent *a)
 	return stats.heard ? clock_monotonic_us() - stats.heard : UINT64_MAX;
 }
 
-uint64_t agent_silent_for(void *arg)
+const char *agent_why_unregistered(void *arg)
 {
-	return agent_silence(arg);
+	struct agent *a = arg;
+
+	if (a->registration)
+		return register_reason(a->registration);
+	return health_reason(a->health, "address") ?: "this node's address is not chosen yet";
+}
+
+uint32_t agent_promise(void *arg)
+{
+	struct agent *a = arg;
+
+	return a->registration ? register_promise(a->registration) : 0;
+}
+
+int agent_set_promise(uint32_t seconds, void *arg)
+{
+	struct agent *a = arg;
+
+	return register_set_promise(a->registration, seconds);
+}
+
+int agent_set_recovery(const char *id, void *arg)
+{
+	struct agent *a = arg;
+
+	return a->registration ? register_set_recovery(a->registration, id) : -ENOTCONN;
 }
 
 /* --- registration --------------------------------------------------------------------------- */
@@ -101,6 +126,28 @@ static void on_unregistered(const char *why, void *arg)
 	lifecycle_status(a->lifecycle, "not registered: %s", why);
 }
 
+static void on_lost(const char *why, void *arg)
+{
+	struct agent *a = arg;
+
+	(void)why;
+	ipam_lost(a->ipam);
+}
+
+static bool holds(void *arg)
+{
+	const struct agent *a = arg;
+
+	return ipam_holds(a->ipam);
+}
+
+static void on_status_stands(void *arg)
+{
+	struct agent *a = arg;
+
+	ipam_look_at_blocks(a->ipam);
+}
+
 static void on_removed(const struct node_removed *removed, void *arg)
 {
 	struct agent *a = arg;
@@ -112,16 +159,29 @@ static void report_trouble(const char *text, void *arg)
 {
 	struct agent *a = arg;
 
-	if (text[0])
+	if (text[0]) {
 		health_set(a->health, "status", LOG_LEVEL_WARNING, "%s", text);
-	else
-		health_clear(a->health, "status");
+		return;
+	}
+	health_clear(a->health, "status");
+	agent_accepted(a);
+}
+
+void agent_accepted(void *arg)
+{
+	struct agent *a = arg;
+
+	ipam_retry(a->ipam);
+	if (a->report)
+		report_retry(a->report);
+	if (a->statics)
+		static_routes_retry(a->statics);
 }
 
 int agent_start_registration(struct agent *a)
 {
-	static const struct register_handlers handlers = { on_registered, on_unregistered,
-							   on_removed };
+	static const struct register_handlers handlers = { on_registered, on_unregistered, on_lost,
+							   holds, on_removed };
 	struct node node = {
 		.name = a->identity.name,
 		.ipv4 = a->identity.ipv4,
@@ -130,14 +190,33 @@ int agent_start_registration(struct agent *a)
 		.boot = a->identity.boot,
 		.agent = { .version = ROOST_VERSION },
 	};
+	const char *hardware[HARDWARE_MAX];
 	struct register_options registration = {
-		a->store, a->timers, a->health, a->settings->etcd.prefix, &node, &handlers, a,
+		.store = a->store,
+		.timers = a->timers,
+		.health = a->health,
+		.prefix = a->settings->etcd.prefix,
+		.minute = a->settings->minute,
+		.node = &node,
+		.handlers = &handlers,
+		.arg = a,
 	};
 	struct report_options report = {
-		a->store, a->timers, a->status_key, a->node_key, agent_report, report_trouble, a,
+		.store = a->store,
+		.timers = a->timers,
+		.key = a->status_key,
+		.node_key = a->node_key,
+		.build = agent_report,
+		.trouble = report_trouble,
+		.stands = on_status_stands,
+		.arg = a,
 	};
 	int r;
 
+	identity_hardware(&a->identity);
+	for (size_t i = 0; i < a->identity.n_hardware; i++)
+		hardware[i] = a->identity.hardware[i];
+	node.hardware = (struct texts){ hardware, a->identity.n_hardware };
 	memcpy(node.agent.started, a->started, sizeof(a->started));
 	if (a->routing)
 		routing_set_self(a->routing, &a->identity);

@@ -103,6 +103,28 @@ static void passed(void *arg)
 		static_routes_passed(a->statics);
 }
 
+static void bird_lost(const struct prefix *dst, uint32_t port, void *arg)
+{
+	const struct agent *a = arg;
+
+	if (a->routing)
+		routing_route_lost(a->routing, dst, port);
+}
+
+static bool bird_has(const struct prefix *dst, void *arg)
+{
+	const struct agent *a = arg;
+
+	return kernel_has_bird_route(plug_kernel(a->plug), dst);
+}
+
+static void bird_port(uint32_t port, void *arg)
+{
+	const struct agent *a = arg;
+
+	kernel_set_bird_port(plug_kernel(a->plug), port);
+}
+
 static int pools(struct prefix **ret, size_t *ret_n, void *arg)
 {
 	const struct agent *a = arg;
@@ -149,6 +171,7 @@ static int open_links(struct agent *a, struct err *err)
 		.statics = statics,
 		.restored = restored,
 		.passed = passed,
+		.bird_lost = bird_lost,
 		.arg = a,
 	};
 
@@ -231,18 +254,13 @@ static int open_routing(struct agent *a, struct err *err)
 		.blocks = own_blocks,
 		.silent = is_silent,
 		.first = kernel_first,
+		.in_kernel = bird_has,
+		.is_birds = bird_port,
 		.changed = agent_changed,
 		.arg = a,
 	};
 
 	return settings_bird(s) ? routing_new(&o, &a->routing, err) : 0;
-}
-
-static bool announced(void *arg)
-{
-	const struct agent *a = arg;
-
-	return a->report && report_stands(a->report);
 }
 
 static int open_addresses(struct agent *a, struct err *err)
@@ -259,8 +277,10 @@ static int open_addresses(struct agent *a, struct err *err)
 		.minute = a->settings->minute,
 		.fence = agent_fence,
 		.fence_moved = agent_fence_moved,
-		.silence = agent_silent_for,
-		.announced = announced,
+		.reason = agent_why_unregistered,
+		.promise = agent_promise,
+		.set_promise = agent_set_promise,
+		.set_recovery = agent_set_recovery,
 		.changed = agent_changed,
 		.record = take_record,
 		.routes_changed = routes_changed,
@@ -269,6 +289,7 @@ static int open_addresses(struct agent *a, struct err *err)
 		.known = addresses_known,
 		.mtu = pod_mtu,
 		.tunnel_changed = agent_tunnel_changed,
+		.accepted = agent_accepted,
 		.arg = a,
 	};
 	int r = ipam_new(&o, &a->ipam, err);

@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIGHT_OVER_MS     60000
-#define FIGHT_WAIT_MS     100
-#define FIGHT_WAIT_MAX_MS 30000
+#define REPAIR_EVERY_MS    200
+#define REPAIR_AHEAD_MS    (4 * REPAIR_EVERY_MS)
+#define REPAIR_SLOWLY_MS   2000
+#define FIGHT_LASTING_MS   120000
+#define FIGHT_OVER_MS      10000 /* without a repair */
+#define FIGHT_FORGOTTEN_MS 60000
 
 int add_change(struct changes *c, const struct change *change)
 {
@@ -36,20 +39,19 @@ void changes_done(struct changes *c)
 
 void holding_repaired(struct holding *h, uint64_t now)
 {
-	uint64_t wait = 0;
-
-	if (now - h->repaired > FIGHT_OVER_MS + FIGHT_WAIT_MAX_MS)
+	if (now > h->paid + FIGHT_FORGOTTEN_MS)
 		h->fights = 0;
-	h->repaired = now;
+	if (now > h->paid + FIGHT_OVER_MS)
+		h->fight_began = now;
 	if (h->fights < UINT8_MAX)
 		h->fights++;
-	if (h->fights > FIGHT_PATIENCE) {
-		unsigned doublings = (unsigned)h->fights - FIGHT_PATIENCE;
-
-		wait = doublings < 10 ? (uint64_t)FIGHT_WAIT_MS << doublings : FIGHT_WAIT_MAX_MS;
-		wait = wait < FIGHT_WAIT_MAX_MS ? wait : FIGHT_WAIT_MAX_MS;
-	}
-	h->not_before = now + wait;
+	h->paid = (h->paid > now ? h->paid : now) + REPAIR_EVERY_MS;
+	if (now - h->fight_began >= FIGHT_LASTING_MS)
+		h->not_before = now + REPAIR_SLOWLY_MS;
+	else if (h->paid > now + REPAIR_AHEAD_MS)
+		h->not_before = h->paid - REPAIR_AHEAD_MS;
+	else
+		h->not_before = now;
 }
 
 bool put_off(const struct holding *h, uint64_t now, struct changes *c)

@@ -8,7 +8,7 @@
  * forwarding, tunnels, links with their settings, addresses of tunnels, neighbours with what
  * tunnels know of MACs, routes; then what is removed, in the reverse order. Only routes and
  * neighbours of our protocol numbers and tunnels of ours with all on them are ever removed. What
- * somebody keeps taking away is put back ever more slowly.
+ * another program removes again and again is restored at once each time, up to a rate.
  */
 #pragma once
 
@@ -72,10 +72,15 @@ void changes_done(struct changes *c);
 /* Marks what is as it should be: if it is not later, somebody else was at work. */
 void delta_confirm(const struct desired *d, struct kernel_view *view);
 
-/* After a repair: when the next one of the same thing may come. */
+/*
+ * After a repair: when the next one of the same thing may come. At once, five times in a row and
+ * then five times a second; in a fight that has lasted two minutes, every two seconds. So the last
+ * repair follows the last tampering within 0.2 s, or 2 s. More at once would only keep an
+ * `ip route flush` going, which repeats until it finds nothing.
+ */
 void holding_repaired(struct holding *h, uint64_t now);
-/* The first of them may be any number of times at once; from here on each waits longer. */
-#define FIGHT_PATIENCE 3
+/* So many repairs of a fight are logged one by one, those after them as a count. */
+#define FIGHT_LOGGED 3
 
 /* "route 10.1.0.5/32 dev roost0123456789". */
 #define CHANGE_TEXT 352

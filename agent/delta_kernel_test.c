@@ -291,25 +291,77 @@ static void a_link_that_is_down_is_set_up(void **state)
 	expect(w, "+ link " A ": up\n");
 }
 
-static void a_fight_is_put_off(void **state)
+/* Another program removes a thing `every` ms for so long; returns the longest wait for a repair. */
+static uint64_t fight(struct holding *h, uint64_t *now, uint64_t every, uint64_t lasting,
+		      unsigned *ret_repairs)
+{
+	uint64_t end = *now + lasting, longest = 0;
+
+	for (*ret_repairs = 0; *now < end; ++*ret_repairs) {
+		uint64_t wait = h->not_before > *now ? h->not_before - *now : 0;
+
+		longest = wait > longest ? wait : longest;
+		holding_repaired(h, *now + wait);
+		*now += wait > every ? wait : every;
+	}
+	return longest;
+}
+
+static void repairs_do_not_outlast_the_tampering(void **state)
+{
+	uint64_t now = ((struct world *)*state)->now;
+	struct holding h = { 0 };
+	unsigned n;
+
+	/* At a rate that costs nothing each is repaired at once, for as long as a minute or two. */
+	assert_int_equal(fight(&h, &now, 1000, 100000, &n), 0);
+	assert_int_equal(n, 100);
+	now += 20000;
+	assert_int_equal(fight(&h, &now, 200, 60000, &n), 0);
+	now += 20000;
+	/* Faster than that: five at once, then five a second. */
+	assert_int_equal(fight(&h, &now, 0, 10000, &n), 200);
+	assert_in_range(n, 50, 60);
+	assert_int_equal(h.fights, UINT8_MAX);
+}
+
+static void only_a_lasting_fight_slows_repairs(void **state)
+{
+	uint64_t now = ((struct world *)*state)->now;
+	struct holding h = { 0 };
+	unsigned n;
+
+	assert_int_equal(fight(&h, &now, 1, 110000, &n), 200);
+	assert_int_equal(fight(&h, &now, 1, 600000, &n), 2000);
+	assert_in_range(n, 300, 360);
+	/* It pauses: the next repair is at once. It ends: so are the five after it. */
+	now += 3000;
+	assert_int_equal(fight(&h, &now, 1, 1, &n), 0);
+	now += 13000;
+	assert_int_equal(fight(&h, &now, 1, 5, &n), 0);
+	assert_true(h.fights > FIGHT_LOGGED);
+	now += 62000;
+	assert_int_equal(fight(&h, &now, 1, 1, &n), 0);
+	assert_int_equal(h.fights, 1);
+}
+
+/* At 1 every 15 s it is no fight to slow down for, however long; only the log is limited. */
+static void slow_tampering_is_repaired_at_once_for_ever(void **state)
+{
+	uint64_t now = ((struct world *)*state)->now;
+	struct holding h = { 0 };
+	unsigned n;
+
+	assert_int_equal(fight(&h, &now, 15000, 3600000, &n), 0);
+	assert_true(h.fights > FIGHT_LOGGED);
+	assert_int_equal(fight(&h, &now, 200, 60000, &n), 0);
+}
+
+static void what_is_put_off_comes_when_it_is_due(void **state)
 {
 	struct world *w = *state;
-	struct holding h = { 0 };
-	const uint64_t waits[] = { 0, 0, 0, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000 };
 	struct changes c = { 0 };
 	struct held_route *r;
-
-	for (size_t i = 0; i < ARRAY_SIZE(waits); i++) {
-		holding_repaired(&h, w->now);
-		assert_int_equal(h.not_before - w->now, waits[i]);
-		w->now = h.not_before;
-	}
-	for (int i = 0; i < 1000; i++)
-		holding_repaired(&h, w->now);
-	assert_int_equal(h.not_before - w->now, 30000);
-	w->now += 100000;
-	holding_repaired(&h, w->now);
-	assert_int_equal(h.not_before, w->now);
 
 	add_link(&w->view, 7, A);
 	settle_link(w, 7, false);
@@ -451,7 +503,10 @@ int main(void)
 		CASE(static_routes_stay_until_all_of_them_are_known),
 		CASE(what_was_right_and_is_not_is_a_repair),
 		CASE(a_link_that_is_down_is_set_up),
-		CASE(a_fight_is_put_off),
+		CASE(repairs_do_not_outlast_the_tampering),
+		CASE(only_a_lasting_fight_slows_repairs),
+		CASE(slow_tampering_is_repaired_at_once_for_ever),
+		CASE(what_is_put_off_comes_when_it_is_due),
 		CASE(a_stranger_in_the_way_is_not_tried_again_and_again),
 		CASE(forwarding_is_set_for_the_families_in_use),
 		CASE(blocks_are_black_holes_but_for_single_addresses),

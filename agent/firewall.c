@@ -123,10 +123,9 @@ static void tell_repair(struct firewall *f)
 
 	f->stats.repairs++;
 	holding_repaired(&f->fight, timers_now(f->options.timers));
-	if (f->fight.fights > FIGHT_PATIENCE)
+	if (f->fight.fights > FIGHT_LOGGED)
 		log_limited(&limit, LOG_LEVEL_WARNING, "firewall",
-			    TABLE " was changed again and again, last by %s; it is set again more "
-				  "slowly",
+			    TABLE " was changed again and again, last by %s; restored each time",
 			    by);
 	else
 		log_warning("firewall", TABLE " was changed or removed by %s and is set again", by);

@@ -24,10 +24,16 @@
 
 #define ID_TEXT     129 /* id_check()'s 128 and the NUL */
 #define REASON_TEXT 256
+/* As many network cards as are worth telling machines apart by. */
+#define HARDWARE_MAX  9
+#define HARDWARE_TEXT 40
 
 struct identity {
 	char name[NODE_NAME_TEXT];
 	char machine[ID_TEXT], boot[ID_TEXT];
+	/* Of the machine itself, which a copied image does not carry along: "mac:...", "dmi:..." */
+	char hardware[HARDWARE_MAX][HARDWARE_TEXT];
+	size_t n_hardware;
 	struct prefix ipv4, ipv6; /* with host bits; family 0: none. At least one once chosen */
 	struct address router_id; /* ipv4, or made from the name; never 0.0.0.0 */
 	char reason[REASON_TEXT]; /* "10.0.0.1: source address towards etcd 10.0.0.9" */
@@ -40,6 +46,9 @@ int identity_name(const char *flag, const char *host_name, char *ret, struct err
 /* name, machine and boot; "" for what is to be read from the machine. Leaves addresses alone. */
 int identity_ids(const char *node, const char *machine_id, const char *boot_id,
 		 struct identity *ret, struct err *err);
+
+/* Permanent MACs, and the board's id as a hash, where there are any. Never fails: less is known. */
+void identity_hardware(struct identity *ret);
 
 /* --- the choice, pure ----------------------------------------------------------------------- */
 

@@ -12,10 +12,12 @@
 #include <sys/utsname.h>
 
 #include "agent/identity.h"
+#include "lib/hash.h"
 #include "lib/kern.h"
 
 #define MACHINE_ID_FILE "/etc/machine-id"
 #define BOOT_ID_FILE    "/proc/sys/kernel/random/boot_id"
+#define BOARD_ID_FILE   "/sys/class/dmi/id/product_uuid"
 
 /* --- ids ------------------------------------------------------------------------------------ */
 
@@ -69,6 +71,56 @@ int identity_ids(const char *node, const char *machine_id, const char *boot_id,
 			(array) = more_;                                                           \
 		more_ ? 0 : -ENOMEM;                                                               \
 	})
+
+/* Virtual links have no permanent address, so those of pods do not count. */
+static int on_link(const struct nlmsghdr *hdr, void *arg)
+{
+	static const uint8_t none[6];
+	struct identity *id = arg;
+	struct nlattr *attrs[IFLA_MAX + 1];
+	const uint8_t *b;
+
+	if (hdr->nlmsg_type != RTM_NEWLINK || id->n_hardware == HARDWARE_MAX - 1 ||
+	    nlmsg_parse((struct nlmsghdr *)(uintptr_t)hdr, sizeof(struct ifinfomsg), attrs,
+			IFLA_MAX, NULL) < 0 ||
+	    !attrs[IFLA_PERM_ADDRESS] || nla_len(attrs[IFLA_PERM_ADDRESS]) != sizeof(none))
+		return 0;
+	b = nla_data(attrs[IFLA_PERM_ADDRESS]);
+	if (memcmp(b, none, sizeof(none)) == 0)
+		return 0;
+	snprintf(id->hardware[id->n_hardware++], HARDWARE_TEXT, "mac:%02x:%02x:%02x:%02x:%02x:%02x",
+		 b[0], b[1], b[2], b[3], b[4], b[5]);
+	return 0;
+}
+
+/* Not as it is: it is readable by root alone for a reason. */
+static void add_board(struct identity *id)
+{
+	char uuid[ID_TEXT], text[HASH_TEXT];
+
+	if (read_id("", BOARD_ID_FILE, uuid, NULL) == 0)
+		snprintf(id->hardware[id->n_hardware++], HARDWARE_TEXT, "dmi:%s",
+			 hash_print(HASH_TEXTS("board", uuid), text));
+}
+
+static void forget_macs(void *arg)
+{
+	((struct identity *)arg)->n_hardware = 0;
+}
+
+void identity_hardware(struct identity *id)
+{
+	AUTO(kern_close) struct kern *k = NULL;
+	AUTO(nlmsg_free) struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETLINK, 0);
+	struct ifinfomsg body = { 0 };
+
+	id->n_hardware = 0;
+	if (msg && nlmsg_append(msg, &body, sizeof(body), NLMSG_ALIGNTO) == 0 &&
+	    kern_open(NETLINK_ROUTE, &k) == 0 &&
+	    kern_dump(k, msg, forget_macs, on_link, id, NULL) < 0)
+		id->n_hardware = 0;
+	add_board(id);
+}
 
 static bool take_address(struct nlattr *attr, sa_family_t family, struct address *ret)
 {

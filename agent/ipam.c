@@ -5,22 +5,17 @@
 #include <string.h>
 
 #include "agent/ipam_parts.h"
-#include "agent/report.h"
+#include "lib/backoff.h"
 #include "lib/clock.h"
 
-#define SECOND 1000000000LL
 /* How long the start waits for etcd before it serves from the files of this boot. */
 #define START_GRACE_MS 2000
 /* How long address keys are gathered before they are written. */
 #define WRITE_BEHIND_MS 25
-/* The controller may take a silent node's blocks after reclaimAfter; we stop before that. */
-#define RECLAIM_MARGIN 600
-/* How often it is asked whether our status stands again. */
-#define CHECK_AGAIN_MS 50
 
 /* --- may addresses be given? ---------------------------------------------------------------- */
 
-static bool all_listed(const struct ipam *m)
+bool ipam_all_listed(const struct ipam *m)
 {
 	for (size_t i = 0; i < INPUTS; i++)
 		if (!m->watches[i].in_sync)
@@ -28,97 +23,91 @@ static bool all_listed(const struct ipam *m)
 	return true;
 }
 
-/* Nanoseconds since etcd was last heard of, over restarts of the agent on this boot. */
-static int64_t silence(const struct ipam *m)
-{
-	uint64_t us = m->o.silence(m->o.arg);
-
-	if (us != UINT64_MAX)
-		return (int64_t)us * 1000;
-	return m->heard_before ? ipam_now() - m->heard_before : INT64_MAX;
-}
-
-/*
- * A cut that outlasts our status may have cost us our blocks. Etcd's first word after it proves
- * nothing, and does not end the silence: only a status that stands (from then on nobody takes
- * anything), and then our registration and each block looked at, do.
- */
-static int64_t cut_for(const struct ipam *m)
-{
-	return m->cut_since ? ipam_now() - m->cut_since : 0;
-}
-
-static bool outlasts_status(const struct ipam *m, int64_t ns)
-{
-	return ns / (SECOND / 1000) * 60 / m->o.minute > REPORT_LEASE_TTL;
-}
-
-static void begin_check(struct ipam *m)
-{
-	if (!m->doubt || !m->connected || !m->o.fence(m->o.arg))
-		return;
-	if (!m->o.announced(m->o.arg)) {
-		if (!m->again.set)
-			timer_set(m->o.timers, &m->again, CHECK_AGAIN_MS, CHECK_AGAIN_MS);
-		return;
-	}
-	m->doubt = false;
-	m->checking = true;
-	for (size_t i = 0; i < m->n_owned; i++)
-		m->owned[i]->verify = m->owned[i]->unchecked = true;
-}
-
-static void end_check(struct ipam *m)
-{
-	for (size_t i = 0; i < m->n_owned; i++)
-		if (m->owned[i]->unchecked)
-			return;
-	if (!m->checking)
-		return;
-	m->checking = false;
-	m->cut_since = 0;
-	log_info("ipam", "after a long time without %s every block has been looked at",
-		 ipam_server(m));
-}
-
 static bool unverified(const struct ipam *m)
 {
-	for (size_t i = 0; i < m->n_owned; i++)
-		if (!m->owned[i]->revision && !m->owned[i]->copy.lost)
+	for (size_t i = 0; i < m->n_owned; i++) {
+		const struct owned *o = m->owned[i];
+
+		if (!o->revision && !o->copy.lost && !o->restored && !o->cut_apart && !o->damaged)
 			return true;
+	}
 	return false;
 }
 
-bool ipam_ready(struct ipam *m, struct err *why)
+bool ipam_holds(const struct ipam *m)
 {
-	int64_t limit, quiet;
+	return ipam_authority_left(m) > 0;
+}
 
-	if (m->removed) {
+/* A registered agent whose proof is missing or too old: the next look, under way, may bring one. */
+bool ipam_is_proving(const struct ipam *m)
+{
+	return m->connected && ipam_all_listed(m) && m->o.fence(m->o.arg) && !m->authority.removed;
+}
+
+/* Which proof counts now: the promise may have been lowered since. */
+static struct authority authority(const struct ipam *m)
+{
+	struct authority a = m->authority;
+	uint32_t standing = m->o.promise(m->o.arg);
+
+	if (standing && standing < a.promise)
+		a.promise = standing;
+	return a;
+}
+
+int64_t ipam_authority_left(const struct ipam *m)
+{
+	const struct authority a = authority(m);
+	int64_t now = ipam_now();
+
+	return authority_decide(&a, now) == AUTHORITY_HELD ? authority_end(&a) - now : 0;
+}
+
+static bool has_authority(const struct ipam *m, struct err *why)
+{
+	const struct authority a = authority(m);
+	const char *reason = m->o.reason(m->o.arg);
+
+	if (!reason[0])
+		reason = m->unproven.text;
+	switch (authority_decide(&a, ipam_now())) {
+	case AUTHORITY_HELD:
+		return true;
+	case AUTHORITY_REMOVED:
 		err_set(why, 0,
 			"node %s was removed from the cluster; delete the key removed/%s to take "
 			"it back",
 			m->o.node, m->o.node);
 		return false;
-	}
-	if (m->connected && (m->doubt || m->checking)) {
+	case AUTHORITY_UNPROVEN:
 		err_set(why, 0,
-			"it was cut off from %s for more than a minute and first asks which "
-			"blocks it still has",
-			ipam_server(m));
+			"%s has not confirmed that this node's blocks are still its own%s%s",
+			ipam_server(m), reason[0] ? ": " : "", reason);
+		return false;
+	case AUTHORITY_EXPIRED:
+		err_set(why, 0,
+			"%s last confirmed more than %u minutes ago that this node's blocks are "
+			"its "
+			"own, so they may be given to others; it gives addresses again when %s "
+			"answers",
+			ipam_server(m), authority_allowed(a.promise) / 60, ipam_server(m));
 		return false;
 	}
-	if (all_listed(m) && m->o.fence(m->o.arg) && m->connected &&
-	    (m->served || !unverified(m))) {
-		m->served = true;
-		return true;
-	}
+	return false;
+}
+
+bool ipam_ready(struct ipam *m, struct err *why)
+{
+	bool known = ipam_all_listed(m) && m->o.fence(m->o.arg) && m->connected;
+
 	if (m->damaged && !m->host_listed) {
 		err_set(why, 0,
 			"files of this boot are damaged, so %s must tell first what is in use",
 			ipam_server(m));
 		return false;
 	}
-	if (!m->local) {
+	if (!known && !m->local && !m->authority.removed) {
 		err_set(why, 0,
 			m->connected ? "it is still reading %s"
 				     : "%s has not answered yet, and there is no local copy of "
@@ -126,23 +115,56 @@ bool ipam_ready(struct ipam *m, struct err *why)
 			ipam_server(m));
 		return false;
 	}
-	if (!m->served && !m->start_over) {
+	if (!m->served && (known ? unverified(m) : !m->start_over) && !m->authority.removed) {
 		err_set(why, 0, "it has just started and is asking %s", ipam_server(m));
 		return false;
 	}
-	limit = (int64_t)(m->inputs.reclaim_after ?: 3600) - RECLAIM_MARGIN;
-	quiet = silence(m);
-	if (quiet < cut_for(m))
-		quiet = cut_for(m);
-	if (quiet / (SECOND / 1000) * 60 / m->o.minute > limit) {
-		err_set(why, 0,
-			"%s has been out of reach for more than %lld minutes, so this node's "
-			"blocks may be given to others; it gives addresses again when %s answers",
-			ipam_server(m), (long long)(limit / 60), ipam_server(m));
+	if (!has_authority(m, why))
 		return false;
-	}
 	m->served = true;
 	return true;
+}
+
+void ipam_proved(struct ipam *m, int64_t sent)
+{
+	if (sent <= m->void_before || sent <= m->authority.proved)
+		return;
+	/* An agent that is killed now must not have to prove it again; later, each minute. */
+	m->unsaved = m->unsaved || !m->authority.proved;
+	m->authority.proved = sent;
+	m->authority.promise = m->o.promise(m->o.arg);
+}
+
+void ipam_lost(struct ipam *m)
+{
+	m->void_before = ipam_now();
+	if (!m->authority.proved)
+		return;
+	m->authority.proved = 0;
+	/* A restart must not believe it either. */
+	if (ipam_records_save(m) < 0)
+		local_copy_put_records(m->copy, "");
+	pass_mark(m->pass);
+}
+
+/*
+ * What others may count on follows config. A lower value counts for us from before it is written:
+ * the reply may be lost, or we may be killed in between.
+ */
+static void keep_promise(struct ipam *m)
+{
+	uint32_t wanted = m->inputs.reclaim_after;
+
+	if (!m->watches[INPUT_CONFIG].in_sync || !m->o.promise(m->o.arg) ||
+	    m->inputs.config_wrong || wanted == m->promised)
+		return;
+	if (wanted < m->authority.promise) {
+		m->authority.promise = wanted;
+		if (ipam_records_save(m) < 0)
+			return;
+	}
+	if (m->o.set_promise(wanted, m->o.arg) == 0)
+		m->promised = wanted;
 }
 
 /* --- the pass ------------------------------------------------------------------------------- */
@@ -168,7 +190,7 @@ static int work(void *arg)
 
 	if (r < 0)
 		return r;
-	if (m->unsaved && all_listed(m)) {
+	if (m->unsaved && ipam_all_listed(m)) {
 		r = ipam_records_save(m);
 		if (r < 0)
 			health_set(m->o.health, "files", LOG_LEVEL_ERROR,
@@ -177,16 +199,16 @@ static int work(void *arg)
 			health_clear(m->o.health, "files");
 		m->local = r == 0;
 	}
-	begin_check(m);
+	keep_promise(m);
+	ipam_recovery_work(m);
 	ipam_verify(m);
-	end_check(m);
 	ipam_retry_waiting(m, NULL, NULL);
-	if (!m->known && all_listed(m) && m->o.fence(m->o.arg) && !unverified(m)) {
+	if (!m->known && ipam_all_listed(m) && m->o.fence(m->o.arg) && !unverified(m)) {
 		m->known = true;
 		m->o.known(m->o.arg);
 	}
 	ipam_tunnel_work(m);
-	if (all_listed(m)) {
+	if (ipam_all_listed(m)) {
 		ipam_restore_extents(m);
 		ipam_claim_ahead(m);
 		ipam_give_back(m);
@@ -217,12 +239,12 @@ static void on_start_over(void *arg)
 	pass_mark(m->pass);
 }
 
-/* A restart must know how long etcd has been away. */
+/* A restart must know what was proven, and when; and a proof is due. */
 static void on_heard_time(void *arg)
 {
 	struct ipam *m = arg;
 
-	if (m->connected && all_listed(m) && ipam_records_save(m) < 0)
+	if (m->connected && ipam_all_listed(m) && ipam_records_save(m) < 0)
 		log_debug("ipam", "%s/records cannot be written", m->o.run_dir);
 	ipam_released_sweep(m);
 	/* Without an overlay nobody watches the block keys: one that is spoilt is found so. */
@@ -234,6 +256,7 @@ static void on_heard_time(void *arg)
 
 void ipam_look_at_blocks(struct ipam *m)
 {
+	m->prove = true;
 	for (size_t i = 0; i < m->n_owned; i++)
 		m->owned[i]->verify = true;
 	pass_mark(m->pass);
@@ -241,12 +264,25 @@ void ipam_look_at_blocks(struct ipam *m)
 
 void ipam_registered(struct ipam *m)
 {
+	ipam_retry(m);
 	ipam_look_at_blocks(m);
+}
+
+void ipam_retry(struct ipam *m)
+{
+	if (m->write_refusals)
+		timer_clear(m->o.timers, &m->write);
+	timer_clear(m->o.timers, &m->refused);
+	ipam_on_again(m);
 }
 
 void ipam_removed(struct ipam *m, bool removed)
 {
-	m->removed = removed;
+	m->authority.removed = removed;
+	/* What was proven before the removal proves nothing after it. */
+	if (removed)
+		ipam_lost(m);
+	m->prove = true;
 	pass_mark(m->pass);
 }
 
@@ -255,17 +291,12 @@ void ipam_notice(struct ipam *m, enum store_notice notice)
 	switch (notice) {
 	case STORE_WATCHING:
 		m->connected = true;
-		if (outlasts_status(m, cut_for(m)))
-			m->doubt = true;
-		else if (!m->checking)
-			m->cut_since = 0;
+		ipam_retry(m);
+		m->refusals = m->write_refusals = m->look_failures = 0;
+		ipam_look_at_blocks(m);
 		break;
 	case STORE_TROUBLE:
 		m->connected = false;
-		m->doubt = m->doubt || m->checking;
-		m->checking = false;
-		if (!m->cut_since && silence(m) != INT64_MAX)
-			m->cut_since = ipam_now() - silence(m);
 		/* Nobody answers: no need to wait any longer before the files are taken. */
 		on_start_over(m);
 		break;
@@ -276,10 +307,7 @@ void ipam_notice(struct ipam *m, enum store_notice notice)
 			m->watches[i].in_sync = false;
 			m->watches[i].seen = 0;
 		}
-		for (size_t i = 0; i < m->n_owned; i++) {
-			m->owned[i]->revision = 0;
-			m->owned[i]->verify = true;
-		}
+		ipam_went_back(m);
 		behind_restart(m->behind);
 		break;
 	}
@@ -367,12 +395,29 @@ static void claims_fence_moved(int64_t revision, void *arg)
 	m->o.fence_moved(revision, m->o.arg);
 }
 
-static void behind_refused(void *arg)
+/* If it was the fence, the registration is being looked at by its own module. */
+static void behind_refused(const struct store_reply *reply, void *arg)
 {
 	struct ipam *m = arg;
+	uint64_t delay = backoff_refused_ms(&m->write_refusals);
 
-	/* The registration is being looked at by its own module; then we are called again. */
-	pass_mark(m->pass);
+	if (reply->err)
+		health_set(m->o.health, "address-records", LOG_LEVEL_WARNING,
+			   "etcd lacks changes of this node's address records; pods are not "
+			   "affected: %s",
+			   reply->text);
+	timer_set(m->o.timers, &m->write, delay, delay / 4);
+}
+
+static void behind_written(void *arg)
+{
+	struct ipam *m = arg;
+	bool refused = m->write_refusals;
+
+	m->write_refusals = 0;
+	health_clear(m->o.health, "address-records");
+	if (refused)
+		m->o.accepted(m->o.arg);
 }
 
 static int make_parts(struct ipam *m)
@@ -381,12 +426,21 @@ static int make_parts(struct ipam *m)
 		m->o.store, m->o.prefix, m->o.node, claims_fence, claims_fence_moved, m,
 	};
 	struct behind_config behind = {
-		m->o.store, m->fence_key, claims_fence, behind_refused, m,
+		.store = m->o.store,
+		.fence_key = m->fence_key,
+		.fence = claims_fence,
+		.refused = behind_refused,
+		.written = behind_written,
+		.arg = m,
 	};
 	char relative[KEY_TEXT];
 	int r = key_node(relative, m->o.node);
 
 	r = r ?: key_full(m->o.prefix, relative, m->fence_key);
+	r = r ?: key_status_node(relative, m->o.node);
+	r = r ?: key_full(m->o.prefix, relative, m->status_key);
+	r = r ?: key_removed(relative, m->o.node);
+	r = r ?: key_full(m->o.prefix, relative, m->removed_key);
 	m->allocator = allocator_new();
 	r = r ?: (m->allocator ? 0 : -ENOMEM);
 	r = r ?: claims_new(&claims, &m->claims);
@@ -404,22 +458,21 @@ int ipam_new(const struct ipam_options *options, struct ipam **ret, struct err *
 	m->o = *options;
 	m->spool_dir = m->released_dir = -1;
 	m->stale = true;
+	m->authority.minute = options->minute;
 	TAILQ_INIT(&m->waitings);
 	LIST_INIT(&m->claimings);
 	m->start = (struct timer){ .fn = on_start_over, .arg = m };
 	m->heard = (struct timer){ .fn = on_heard_time, .arg = m };
 	m->write = (struct timer){ .fn = on_write, .arg = m };
 	m->again = (struct timer){ .fn = ipam_on_again, .arg = m };
+	m->refused = (struct timer){ .fn = ipam_on_again, .arg = m };
 	m->ripe = (struct timer){ .fn = on_ripe, .arg = m };
+	ipam_recovery_init(m);
 	r = make_parts(m);
 	r = r ?: ipam_start(m, err);
 	r = r ?: ipam_inputs_start(m);
 	if (r < 0)
 		return err && err->text[0] ? r : err_set(err, r, "addresses: %s", strerror(-r));
-	if (m->heard_before && outlasts_status(m, ipam_now() - m->heard_before)) {
-		m->cut_since = m->heard_before;
-		m->doubt = true;
-	}
 	timer_set(m->o.timers, &m->start, START_GRACE_MS, 0);
 	timer_set(m->o.timers, &m->heard, m->o.minute, m->o.minute / 2);
 	ipam_leaks_start(m);
@@ -438,12 +491,14 @@ void ipam_free(struct ipam *m)
 	timer_clear(m->o.timers, &m->mend);
 	timer_clear(m->o.timers, &m->write);
 	timer_clear(m->o.timers, &m->again);
+	timer_clear(m->o.timers, &m->refused);
 	timer_clear(m->o.timers, &m->leaks);
 	ipam_waiting_done(m);
 	ipam_spool_done(m);
 	ipam_released_close(m);
 	if (m->watches[INPUT_CONFIG].ipam)
 		ipam_inputs_done(m);
+	ipam_recovery_free(m);
 	ipam_index_done(m);
 	ipam_blocks_done(m);
 	behind_free(m->behind);

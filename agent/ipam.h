@@ -7,10 +7,9 @@
  *   run directory, kernel routes, spool -> [ipam_start, ipam_spool] ──────┘      |
  *   etcd: claims, releases, address keys <- [ipam_claims, ipam_returns, behind] <┘
  *
- * Serves when it knows everything: registered and all inputs listed; or, while
- * etcd is away, when the files of this boot tell the same. Cut off for
- * reclaimAfter less ten minutes it gives no new addresses, because the
- * controller may soon give its blocks to others.
+ * Serves when it knows everything, registered and all inputs listed, or, while
+ * etcd is away, when the files of this boot say the same; and only while it can prove that
+ * its blocks are nobody else's (agent/authority.h).
  */
 #pragma once
 
@@ -38,10 +37,13 @@ struct ipam_options {
 	/* NULL: not registered. */
 	const struct fence *(*fence)(void *arg);
 	void (*fence_moved)(int64_t revision, void *arg);
-	/* Microseconds since etcd was last heard of; UINT64_MAX: never. */
-	uint64_t (*silence)(void *arg);
-	/* Whether our status stands in etcd: while it does nobody takes our blocks. */
-	bool (*announced)(void *arg);
+	/* Why not registered; "" if it is. */
+	const char *(*reason)(void *arg);
+	/* What our record promises, at the least; 0: there is no registration yet. */
+	uint32_t (*promise)(void *arg);
+	int (*set_promise)(uint32_t seconds, void *arg);
+	/* This node has said what it holds, for this recovery. */
+	int (*set_recovery)(const char *id, void *arg);
 	/* Something that status shows has changed. */
 	void (*changed)(void *arg);
 	/* A record under config, pool/ or extent/, by its relative key; value NULL: it is gone. */
@@ -61,6 +63,8 @@ struct ipam_options {
 	uint32_t (*mtu)(bool encapsulated, void *arg);
 	/* ipam_tunnel() may have another answer. */
 	void (*tunnel_changed)(void *arg);
+	/* etcd takes writes that it refused before: others need not wait either. */
+	void (*accepted)(void *arg);
 	void *arg;
 };
 
@@ -71,9 +75,15 @@ AUTO_DEFINE(struct ipam *, ipam_free)
 
 /* From the registration and the store. */
 void ipam_registered(struct ipam *m);
+/* The node's record is gone or another's: no proof counts any more. */
+void ipam_lost(struct ipam *m);
+/* Whether a proof counts at this moment. */
+bool ipam_holds(const struct ipam *m);
 void ipam_removed(struct ipam *m, bool removed);
 void ipam_notice(struct ipam *m, enum store_notice notice);
-/* Whether etcd still has every block as ours is asked now, and not within a minute. */
+/* etcd takes writes that it refused before: what rests goes on now. */
+void ipam_retry(struct ipam *m);
+/* Asks etcd now, and not within a minute: is every block still ours, and is that proven? */
 void ipam_look_at_blocks(struct ipam *m);
 
 /* Whether addresses are served; if not, why. */

@@ -76,13 +76,7 @@ void ipam_blocks_done(struct ipam *m)
 	while (m->n_owned)
 		ipam_owned_remove(m, m->owned[m->n_owned - 1]);
 	free(m->owned);
-	while (!LIST_EMPTY(&m->claimings)) {
-		struct claiming *c = LIST_FIRST(&m->claimings);
-
-		LIST_REMOVE(c, entry);
-		claims_cancel(c->call);
-		free(c);
-	}
+	ipam_claims_forget(m);
 }
 
 void ipam_block_health(const struct owned *o, char *part)
@@ -206,7 +200,7 @@ void ipam_block_confirmed(struct ipam *m, struct owned *o, int64_t revision)
 	learn_routed(m, o);
 	o->revision = revision;
 	o->claimed = 0;
-	o->copy.lost = false;
+	o->copy.lost = o->cut_apart = false;
 	r = local_copy_put_block(m->copy, &o->copy);
 	ipam_block_health(o, part);
 	if (r < 0) {
@@ -278,6 +272,7 @@ void ipam_on_again(void *arg)
 {
 	struct ipam *m = arg;
 
+	m->prove = true;
 	for (size_t i = 0; i < m->n_owned; i++) {
 		m->owned[i]->verify = m->owned[i]->verify || m->owned[i]->again;
 		m->owned[i]->again = false;
@@ -296,16 +291,24 @@ static void on_reclaimed(const struct claim_result *result, void *arg)
 	case CLAIM_DONE:
 		log_info("ipam", "block %s had vanished from etcd and is claimed again",
 			 show(o, text));
+		ipam_accepted(m);
 		o->indexed = true;
 		ipam_block_confirmed(m, o, result->revision);
 		break;
 	case CLAIM_TAKEN:
-		ipam_block_lost(m, o, result->owner, 0);
+		/* In a recovery what the record says decides whether it counts. */
+		if (ipam_recovery_id(m)[0])
+			o->verify = true;
+		else
+			ipam_block_lost(m, o, result->owner, 0);
 		break;
 	default:
 		log_debug("ipam", "block %s: %s", show(o, text), result->text);
 		o->again = true;
-		ipam_later(m, RECLAIM_AGAIN_MS);
+		if (result->outcome == CLAIM_FAILED)
+			ipam_refused(m, result->text);
+		else
+			ipam_later(m, RECLAIM_AGAIN_MS);
 		return;
 	}
 	pass_mark(m->pass);
@@ -352,9 +355,14 @@ static int find_cut(struct ipam *m, struct owned *o, struct block_need *need, st
 	return 0;
 }
 
-static int reclaim(struct ipam *m, struct owned *o)
+/* replaces: MOD revision of the record of another owner; 0: there is none. */
+static int reclaim(struct ipam *m, struct owned *o, const char *owner, int64_t replaces)
 {
-	struct claim claim = { .extents_seen = m->watches[INPUT_EXTENTS].seen };
+	struct claim claim = { .extents_seen = m->watches[INPUT_EXTENTS].seen,
+			       .owner = owner,
+			       .replaces = replaces,
+			       .recovery = ipam_recovery_id(m),
+			       .recovery_seen = m->recovery.revision };
 	struct block_need need = { .specific = true, .block = o->copy.block };
 	int r = ipam_configure(m);
 
@@ -375,6 +383,7 @@ void ipam_block_vanished(struct ipam *m, struct owned *o)
 	int r;
 
 	o->revision = 0;
+	o->damaged = false;
 	if (!block || allocator_block_remove(m->allocator, o->copy.network, &o->copy.block) == 0) {
 		log_warning("ipam", "block %s has vanished from etcd; nothing here used it",
 			    show(o, text));
@@ -385,8 +394,35 @@ void ipam_block_vanished(struct ipam *m, struct owned *o)
 		return;
 	}
 	ipam_block_set(m, o, BLOCK_CLAIMING);
-	r = reclaim(m, o);
-	o->verify = r < 0 && r != -EEXIST; /* that one until the next look of the minute */
+	r = reclaim(m, o, NULL, 0);
+	/* That one until the next look of the minute. */
+	o->cut_apart = r == -EEXIST;
+	o->verify = r < 0 && !o->cut_apart;
+}
+
+/*
+ * Who held it when etcd went back has pods in it, and was alone: a record that a restore brought
+ * back does not count against that. One that was written in this recovery does.
+ */
+bool ipam_block_take_back(struct ipam *m, struct owned *o, const struct block *found,
+			  int64_t revision)
+{
+	const char *id = ipam_recovery_id(m);
+	char text[PREFIX_TEXT];
+
+	if (!id[0] || o->copy.lost || strcmp(found->recovery, id) == 0 ||
+	    !ipam_uses(m, o->copy.network, &o->copy.block) ||
+	    authority_decide(&m->authority, ipam_now()) != AUTHORITY_HELD)
+		return false;
+	o->revision = 0;
+	if (reclaim(m, o, found->node, revision) < 0)
+		return false;
+	log_warning(
+		"ipam",
+		"etcd has block %s as node %s's since it went back, but pods here use it: taking "
+		"it back",
+		show(o, text), found->node);
+	return true;
 }
 
 void ipam_block_doubtful(struct ipam *m, struct owned *o)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/backoff.h"
 #include "lib/clock.h"
 
 #define SECOND 1000000000LL
@@ -14,15 +15,49 @@
 
 bool ipam_can_claim(const struct ipam *m, struct err *why)
 {
+	if (ipam_recovering(m, why))
+		return false;
 	if (!ipam_fence_revision(m))
 		err_set(why, 0, "this node is not registered with %s", ipam_server(m));
 	else if (!m->connected)
 		err_set(why, 0, "%s cannot be reached", ipam_server(m));
+	else if (m->refused.set)
+		err_set(why, 0, "%s", m->refusal.text);
 	else if (!m->watches[INPUT_EXTENTS].in_sync || !m->watches[INPUT_POOLS].in_sync)
 		err_set(why, 0, "the pools are still being read");
 	else
 		return true;
 	return false;
+}
+
+void ipam_refused(struct ipam *m, const char *text)
+{
+	uint64_t delay = backoff_refused_ms(&m->refusals);
+
+	err_set(&m->refusal, 0, "%s", text);
+	timer_set(m->o.timers, &m->refused, delay, delay / 4);
+}
+
+void ipam_accepted(struct ipam *m)
+{
+	bool refused = m->refusals;
+
+	m->refusals = 0;
+	m->refusal.text[0] = '\0';
+	timer_clear(m->o.timers, &m->refused);
+	if (refused)
+		m->o.accepted(m->o.arg);
+}
+
+void ipam_claims_forget(struct ipam *m)
+{
+	struct claiming *c;
+
+	while ((c = LIST_FIRST(&m->claimings))) {
+		LIST_REMOVE(c, entry);
+		claims_cancel(c->call);
+		free(c);
+	}
 }
 
 bool ipam_claiming(const struct ipam *m, const char *pool, const struct prefix *specific)
@@ -113,6 +148,7 @@ static void on_claimed(const struct claim_result *r, void *arg)
 	LIST_REMOVE(c, entry);
 	switch (r->outcome) {
 	case CLAIM_DONE:
+		ipam_accepted(m);
 		claimed(m, c, r);
 		allocator_pool_full(m->allocator, c->pool, 0);
 		break;
@@ -122,8 +158,11 @@ static void on_claimed(const struct claim_result *r, void *arg)
 		snprintf(failed, sizeof(failed), "%s", r->text);
 		break;
 	case CLAIM_TAKEN:
-	case CLAIM_FAILED:
 		snprintf(failed, sizeof(failed), "%s", r->text);
+		break;
+	case CLAIM_FAILED:
+		/* Who waits for it learns why from ipam_can_claim(), and waits on. */
+		ipam_refused(m, r->text);
 		break;
 	case CLAIM_STALE:
 		log_debug("ipam", "claim in pool %s: %s; looking again", c->pool, r->text);
@@ -143,7 +182,9 @@ static void on_claimed(const struct claim_result *r, void *arg)
 
 int ipam_claim(struct ipam *m, const struct block_need *need)
 {
-	struct claim claim = { .need = need, .extents_seen = m->watches[INPUT_EXTENTS].seen };
+	struct claim claim = { .need = need,
+			       .extents_seen = m->watches[INPUT_EXTENTS].seen,
+			       .recovery_seen = m->recovery.revision };
 	struct claiming *c;
 	int r;
 
@@ -178,7 +219,7 @@ void ipam_claim_ahead(struct ipam *m)
 	struct block_need needs[16];
 	int n;
 
-	if (m->removed || ipam_drained(m) || !ipam_can_claim(m, NULL))
+	if (m->authority.removed || ipam_drained(m) || !ipam_can_claim(m, NULL))
 		return;
 	n = allocator_claims_wanted(m->allocator, ipam_now(), needs, ARRAY_SIZE(needs));
 	for (int i = 0; i < n; i++) {

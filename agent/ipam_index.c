@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "ipam/attachment_file.h"
+#include "lib/backoff.h"
 #include "lib/clock.h"
 
 /* --- address keys --------------------------------------------------------------------------- */
@@ -74,8 +75,9 @@ static void address_put(struct ipam *m, const struct key *key, const struct stor
 	 * themselves. */
 	if (r < 0 || (strcmp(record.boot, m->o.boot) != 0 && !record.reserved) || m->host_listed)
 		return;
-	/* Its DEL came, but etcd had not heard of it when the agent was killed. */
-	if (ipam_released(m, key->network, &key->address))
+	/* Its DEL came, but etcd had not heard of it when the agent was killed. Or etcd went back
+	 * since an agent ran here: then the files know more than it does. */
+	if (ipam_released(m, key->network, &key->address) || (m->recovery.noticed && !m->damaged))
 		return;
 	r = allocator_mark(m->allocator, key->network, &key->address, &record, ipam_now());
 	if (r > 0) {
@@ -112,6 +114,8 @@ static void index_put(struct ipam *m, const struct key *key, const struct store_
 			log_error("ipam", "out of memory at %s", relative);
 			return;
 		}
+		/* After a restore this may be one that we gave back, and another uses. */
+		o->restored = ipam_recovering(m, NULL);
 	}
 	/* A damaged one is written again once the block's own record says that it is ours. */
 	o->indexed = r == 0 && (!o->copy.pool[0] || strcmp(index.pool, o->copy.pool) == 0);
@@ -172,7 +176,7 @@ static void on_answered(const struct store_reply *reply, void *arg)
 	m->answering = NULL;
 	/* The watch tells that the key is gone; if it is not, the next pass tries again. */
 	if (reply->err && reply->err != -ECANCELED)
-		log_debug("ipam", "give-back: %s", reply->text);
+		ipam_refused(m, reply->text);
 }
 
 static int answer(struct ipam *m, const char *network)
@@ -252,6 +256,8 @@ void ipam_host_deleted(struct ipam *m, const struct key *key, const char *full, 
 
 /* The registration is looked at by its own module meanwhile. */
 #define LOOK_AGAIN_MS 50
+/* Beside the blocks a look asks for status/node/<self> and removed/<self>: agent/authority.h. */
+#define LOOK_FIRST 2
 
 /* --- looking at block keys ------------------------------------------------------------------ */
 
@@ -266,25 +272,28 @@ static void block_found(struct ipam *m, struct owned *o, const struct store_kv *
 			   "%s; nothing is given from this block until the record is put right, or "
 			   "deleted",
 			   err.text);
+		o->damaged = true;
 		ipam_block_doubtful(m, o);
 		return;
 	}
+	o->damaged = false;
 	health_clear(m->o.health, relative);
 	if (block.pool[0])
 		snprintf(o->copy.pool, sizeof(o->copy.pool), "%s", block.pool);
 	if (strcmp(block.node, m->o.node) == 0)
 		ipam_block_confirmed(m, o, kv->mod_revision);
-	else
+	else if (!ipam_block_take_back(m, o, &block, kv->mod_revision))
 		ipam_block_lost(m, o, block.node, kv->mod_revision);
 }
 
 static void look_again(struct ipam *m)
 {
+	uint64_t delay = backoff_usec(++m->look_failures, 1000 * LOOK_AGAIN_MS, 30000000) / 1000;
+
 	for (size_t i = 0; i < m->n_looking; i++)
 		if (m->looking[i])
 			m->looking[i]->again = true;
-	if (!m->again.set)
-		timer_set(m->o.timers, &m->again, LOOK_AGAIN_MS, LOOK_AGAIN_MS);
+	ipam_later(m, delay);
 }
 
 static void on_verified(const struct store_reply *reply, void *arg)
@@ -294,22 +303,29 @@ static void on_verified(const struct store_reply *reply, void *arg)
 	m->verifying = NULL;
 	if (reply->err == -ECANCELED)
 		return;
+	if (!reply->err && reply->revision > m->newest)
+		m->newest = reply->revision;
+	err_set(&m->unproven, 0, "%s", reply->text);
+	if (!reply->err && reply->succeeded)
+		m->look_failures = 0;
+	if (!reply->err && reply->succeeded && reply->n_ops >= LOOK_FIRST) {
+		/* Without a status: the report says when it stands. */
+		if (reply->ops[0].n && !reply->ops[1].n)
+			ipam_proved(m, reply->sent);
+	}
 	/* Not our registration any more, or another revision of it: what was read proves nothing.
 	 */
 	if (reply->err || !reply->succeeded)
 		look_again(m);
 	for (size_t i = 0; i < m->n_looking && !reply->err && reply->succeeded; i++) {
 		struct owned *o = m->looking[i];
+		const size_t at = i + LOOK_FIRST;
 
 		/* Older than what a claim has told meanwhile: no news. */
-		if (!o || o->call || i >= reply->n_ops || reply->revision < o->revision) {
-			if (o)
-				o->verify = o->verify || o->unchecked;
+		if (!o || o->call || at >= reply->n_ops || reply->revision < o->revision)
 			continue;
-		}
-		o->unchecked = false;
-		if (reply->ops[i].n)
-			block_found(m, o, &reply->ops[i].kvs[0]);
+		if (reply->ops[at].n)
+			block_found(m, o, &reply->ops[at].kvs[0]);
 		else
 			ipam_block_vanished(m, o);
 	}
@@ -321,12 +337,12 @@ static size_t choose_looks(struct ipam *m, char (*keys)[KEY_FULL_TEXT], struct s
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < m->n_owned && n < STORE_TXN_MAX; i++) {
+	for (size_t i = 0; i < m->n_owned && n < STORE_TXN_MAX - LOOK_FIRST; i++) {
 		struct owned *o = m->owned[i];
 		char relative[KEY_TEXT];
 
 		/* Not settled: its claim tells, and until then it serves nothing. */
-		if (!o->verify || o->call || ipam_is_claimed(m, o) ||
+		if (!o->verify || o->restored || o->call || ipam_is_claimed(m, o) ||
 		    key_block(relative, o->copy.network, &o->copy.block) < 0 ||
 		    key_full(m->o.prefix, relative, keys[n]) < 0)
 			continue;
@@ -339,25 +355,30 @@ static size_t choose_looks(struct ipam *m, char (*keys)[KEY_FULL_TEXT], struct s
 void ipam_verify(struct ipam *m)
 {
 	AUTO(free) char(*keys)[KEY_FULL_TEXT] = NULL;
-	struct store_op ops[STORE_TXN_MAX];
+	struct store_op ops[STORE_TXN_MAX] = {
+		{ .kind = STORE_GET, .key = m->status_key, .keys_only = true },
+		{ .kind = STORE_GET, .key = m->removed_key, .keys_only = true },
+	};
 	const struct store_compare ours = { .key = m->fence_key,
 					    .target = STORE_MOD_REVISION,
 					    .number = ipam_fence_revision(m) };
 	size_t n;
 
 	/* Only the registered owner may draw conclusions from what is missing. */
-	if (m->verifying || !m->watches[INPUT_HOST].in_sync || !m->o.fence(m->o.arg))
+	if (m->verifying || !m->watches[INPUT_HOST].in_sync || !m->o.fence(m->o.arg) ||
+	    !ipam_may_assert(m))
 		return;
 	keys = calloc(STORE_TXN_MAX, sizeof(*keys));
-	n = keys ? choose_looks(m, keys, ops) : 0;
-	if (!n || store_txn(m->o.store,
-			    &(struct store_txn){ .compares = &ours,
-						 .n_compares = 1,
-						 .success = ops,
-						 .n_success = n,
-						 .repeatable = true },
-			    STORE_FOREVER, on_verified, m, &m->verifying) < 0)
+	n = keys ? choose_looks(m, keys, ops + LOOK_FIRST) : 0;
+	if ((!n && !m->prove) || store_txn(m->o.store,
+					   &(struct store_txn){ .compares = &ours,
+								.n_compares = 1,
+								.success = ops,
+								.n_success = n + LOOK_FIRST,
+								.repeatable = true },
+					   STORE_FOREVER, on_verified, m, &m->verifying) < 0)
 		return;
+	m->prove = false;
 	m->n_looking = n;
 	for (size_t i = 0; i < n; i++)
 		m->looking[i]->verify = false;

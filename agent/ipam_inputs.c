@@ -268,6 +268,7 @@ static int decode_config(struct ipam *m, struct inputs *in, const struct raw *ra
 		return r;
 	if (r < 0) {
 		health_set(m->o.health, "config", LOG_LEVEL_ERROR, "%s", err.text);
+		in->config_wrong = true;
 		return 0;
 	}
 	in->reclaim_after = config.reclaim_after;
@@ -416,12 +417,18 @@ static void on_put(const struct store_kv *kv, void *arg)
 
 	if (kv->mod_revision > w->seen)
 		w->seen = kv->mod_revision;
+	if (w->seen > m->newest)
+		m->newest = w->seen;
 	if (key_parse(relative, &key) < 0) {
 		log_debug("ipam", "key %s is none of ours and left alone", kv->key);
 		return;
 	}
 	if (w->which == INPUT_HOST)
 		ipam_host_put(m, &key, kv);
+	else if (w->which == INPUT_RECOVERY)
+		ipam_recovery_put(m, kv);
+	else if (w->which == INPUT_NODES)
+		ipam_node_put(m, relative, kv);
 	else if (raw_put(m, relative, kv) < 0)
 		log_error("ipam", "out of memory at %s", relative);
 }
@@ -439,6 +446,10 @@ static void on_deleted(const char *full, int64_t revision, void *arg)
 		return;
 	if (w->which == INPUT_HOST)
 		ipam_host_deleted(m, &key, full, revision);
+	else if (w->which == INPUT_RECOVERY)
+		ipam_recovery_deleted(m);
+	else if (w->which == INPUT_NODES)
+		ipam_node_deleted(m, relative);
 	else if (w->which == INPUT_CONFIG && !w->in_sync)
 		log_warning("ipam",
 			    "config vanished with etcd's data and stays in force until it is "
@@ -463,6 +474,25 @@ static void drop_unlisted(struct ipam *m, enum input which)
 			ipam_raw_drop(m, m->raws[i - 1].key);
 }
 
+/* Did etcd go back while no agent ran here? Asked once: later the store notices it. */
+static void compare_saved(struct ipam *m, int64_t revision)
+{
+	struct store_stats now = { 0 };
+
+	store_stats(m->o.store, &now);
+	if (m->saved_cluster && now.cluster_id &&
+	    (m->saved_revision > revision || m->saved_cluster != now.cluster_id)) {
+		log_error("ipam",
+			  "etcd went back, or is another one, since the last agent ran here: "
+			  "revision %lld, then %lld",
+			  (long long)revision, (long long)m->saved_revision);
+		m->recovery.noticed = m->recovery.unsettled = true;
+		m->recovery.knew = m->saved_revision;
+	}
+	m->saved_revision = 0;
+	m->saved_cluster = 0;
+}
+
 static void on_in_sync(int64_t revision, void *arg)
 {
 	struct input_watch *w = arg;
@@ -470,6 +500,8 @@ static void on_in_sync(int64_t revision, void *arg)
 
 	w->seen = revision;
 	w->in_sync = true;
+	if (w->which == INPUT_RECOVERY)
+		compare_saved(m, revision);
 	drop_unlisted(m, w->which);
 	if (w->which == INPUT_HOST) {
 		behind_in_sync(m->behind, true);
@@ -505,6 +537,8 @@ int ipam_inputs_start(struct ipam *m)
 	int r = keys_of_host(host, m->o.node);
 
 	r = r ?: key_spec(spec, m->o.node);
+	r = r ?: watch_one(m, INPUT_RECOVERY, "recovery", false);
+	r = r ?: watch_one(m, INPUT_NODES, KEYS_NODE, true);
 	r = r ?: watch_one(m, INPUT_CONFIG, "config", false);
 	r = r ?: watch_one(m, INPUT_POOLS, KEYS_POOL, true);
 	r = r ?: watch_one(m, INPUT_EXTENTS, KEYS_EXTENT, true);
@@ -536,11 +570,10 @@ int ipam_records_save(struct ipam *m)
 	AUTO(json_put) struct json_object *o = json_object_new_object();
 	struct json_object *records = json_object_new_object();
 	AUTO(free) char *text = NULL;
-	uint64_t silence = m->o.silence(m->o.arg);
-	int64_t heard = silence == UINT64_MAX ? m->heard_before
-					      : ipam_now() - (int64_t)silence * 1000;
+	struct store_stats stats = { 0 };
 	int r;
 
+	store_stats(m->o.store, &stats);
 	if (!o || !records || json_object_object_add(o, "records", records) < 0) {
 		json_object_put(records);
 		return -ENOMEM;
@@ -549,9 +582,15 @@ int ipam_records_save(struct ipam *m)
 		if (json_object_object_add(records, m->raws[i].key,
 					   json_object_new_string(m->raws[i].value)) < 0)
 			return -ENOMEM;
-	/* When etcd was last heard of: a restart must not start that clock anew. */
+	/* What was proven, and when: a restart must not begin to count again. */
 	if (json_object_object_add(o, "boot", json_object_new_string(m->o.boot)) < 0 ||
-	    json_object_object_add(o, "heard", json_object_new_int64(heard)) < 0)
+	    json_object_object_add(o, "proved", json_object_new_int64(m->authority.proved)) < 0 ||
+	    json_object_object_add(o, "promise", json_object_new_int64(m->authority.promise)) < 0 ||
+	    json_object_object_add(o, "revision", json_object_new_int64(stats.revision)) < 0 ||
+	    json_object_object_add(o, "cluster", json_object_new_int64((int64_t)stats.cluster_id)) <
+		    0 ||
+	    json_object_object_add(o, "recovery", json_object_new_int64(ipam_recovery_number(m))) <
+		    0)
 		return -ENOMEM;
 	r = json_print(o, &text);
 	r = r ?: local_copy_put_records(m->copy, text);
@@ -563,17 +602,31 @@ int ipam_records_save(struct ipam *m)
 static int load_parsed(struct ipam *m, struct json_object *o, struct err *err)
 {
 	struct json_at root = json_root(o, err), records = json_need(&root, "records");
+	int64_t proved = 0, promise = 0, cluster = 0, recovery = 0;
 	const char *boot = "";
 	int r = json_read_text(json_need(&root, "boot"), 256, &boot);
 
 	if (r > 0)
-		r = json_read_integer(json_need(&root, "heard"), 1, INT64_MAX, &m->heard_before);
+		r = json_read_integer(json_need(&root, "proved"), 0, INT64_MAX, &proved);
+	if (r > 0)
+		r = json_read_integer(json_need(&root, "promise"), 0, INT32_MAX, &promise);
+	if (r > 0)
+		r = json_read_integer(json_need(&root, "revision"), 0, INT64_MAX,
+				      &m->saved_revision);
+	if (r > 0)
+		r = json_read_integer(json_need(&root, "cluster"), INT64_MIN, INT64_MAX, &cluster);
+	if (r > 0)
+		r = json_read_integer(json_need(&root, "recovery"), 0, INT32_MAX, &recovery);
 	if (r > 0)
 		r = json_read_object(records);
 	if (r < 0)
 		return r;
 	if (strcmp(boot, m->o.boot) != 0)
 		return -ENOENT;
+	m->authority.proved = proved;
+	m->authority.promise = (uint32_t)promise;
+	m->saved_cluster = (uint64_t)cluster;
+	m->recovery.before = (uint32_t)recovery;
 	json_object_object_foreach(records.value, key, value) {
 		/* Negative: from the file, to be confirmed by etcd's own list. */
 		r = ipam_raw_set(m, key, json_object_get_string(value),

@@ -4,7 +4,10 @@
 
 #include <sys/queue.h>
 
+#include "agent/authority.h"
+#include "agent/identity.h"
 #include "agent/ipam.h"
+#include "agent/recovery.h"
 #include "ipam/allocator.h"
 #include "ipam/behind.h"
 #include "ipam/claims.h"
@@ -37,12 +40,22 @@ struct inputs {
 	struct label *labels;
 	size_t n_labels;
 	uint32_t reclaim_after, export_table;
+	bool config_wrong; /* it cannot be read, and no good one is known: the promise stays */
 	enum log_level log_level;
 	bool has_log_level;
 };
 
 /* Where the listing of an input stands. */
-enum input { INPUT_POOLS, INPUT_EXTENTS, INPUT_SPEC, INPUT_CONFIG, INPUT_HOST, INPUTS };
+enum input {
+	INPUT_POOLS,
+	INPUT_EXTENTS,
+	INPUT_SPEC,
+	INPUT_CONFIG,
+	INPUT_HOST,
+	INPUT_RECOVERY,
+	INPUT_NODES,
+	INPUTS
+};
 
 struct input_watch {
 	struct ipam *ipam;
@@ -55,11 +68,13 @@ struct input_watch {
 /* A block of ours beside the allocator's own_block: what etcd and the files have of it. */
 struct owned {
 	struct block_copy copy;
-	int64_t revision;  /* MOD revision of the block key; 0: not verified */
-	bool indexed;      /* its index key is there */
-	bool verify;       /* look at the block key */
-	bool again;        /* the same, when the timer says so */
-	bool unchecked;    /* not looked at since the end of a long cut */
+	int64_t revision; /* MOD revision of the block key; 0: not verified */
+	bool indexed;     /* its index key is there */
+	bool verify;      /* look at the block key */
+	bool again;       /* the same, when the timer says so */
+	bool restored;  /* etcd has it as ours, but we do not remember it: wait for the recovery */
+	bool cut_apart; /* its key vanished, and another extent lies there: it cannot be claimed */
+	bool damaged;   /* its key cannot be read: it serves nothing, and nobody can claim it */
 	bool extent_asked; /* its pool's extent has vanished and is being written again */
 	struct ipam *ipam;
 	struct claims_call *call; /* its release, or a claim of it again */
@@ -92,6 +107,36 @@ struct waiting {
 	bool specific; /* the one block of a requested address */
 };
 
+/* Another node, or this one, by its record; of one that a restore took away, as it was before. */
+struct known_node {
+	char *name;
+	char recovery[ID_TEXT]; /* it has spoken for this one */
+	uint32_t promise;
+	uint64_t machine; /* node_machine() of its record, and of that before etcd went back */
+	uint64_t before;  /* 0: there was none */
+	bool lease;       /* of a lease's holder: its server writes it again when it renews */
+	bool stands;
+};
+
+/* ipam_recovery.c */
+struct recovering {
+	bool noticed; /* etcd went back, and no recovery since then is known */
+	bool present, readable, done;
+	char id[ID_TEXT], by[NODE_NAME_TEXT], began[TIME_TEXT];
+	uint32_t number, before; /* its number; the highest known before etcd went back */
+	uint32_t longest;
+	int64_t revision, newest; /* MOD of the record; what it says */
+	int64_t knew;             /* the newest revision that we knew before etcd went back */
+	bool unsettled;           /* there is, or may be, something to be done */
+	int64_t since;            /* CLOCK_BOOTTIME, ns: first seen open */
+	int64_t accepted_until; /* one that went on without us has ended; claims wait until then */
+	bool witness;           /* our nodes are all that there were when etcd went back */
+	struct known_node *nodes; /* sorted by name */
+	size_t n_nodes, nodes_room;
+	struct store_call *call;
+	struct timer timer;
+};
+
 struct ipam {
 	struct ipam_options o;
 	struct allocator *allocator;
@@ -99,7 +144,7 @@ struct ipam {
 	struct behind *behind;
 	struct local_copy *copy;
 	struct pass *pass;
-	char fence_key[KEY_FULL_TEXT];
+	char fence_key[KEY_FULL_TEXT], status_key[KEY_FULL_TEXT], removed_key[KEY_FULL_TEXT];
 	/* inputs */
 	struct input_watch watches[INPUTS];
 	struct raw *raws; /* sorted by key */
@@ -120,10 +165,16 @@ struct ipam {
 	struct texts give_back; /* networks the controller asked for; texts owned */
 	int64_t modest_until;   /* it asked lately: no block is claimed ahead of need until then */
 	struct store_call *answering;
-	bool removed, connected;
-	int64_t cut_since; /* 0, or when etcd was last heard of before it was lost */
-	bool doubt;        /* it answers again after so long that our blocks may have been taken */
-	bool checking;     /* and is being asked about each of them, those that are unchecked */
+	bool connected;
+	/* what was proven */
+	struct authority authority;
+	int64_t void_before; /* the fence was lost then: what was sent earlier proves nothing */
+	bool prove;          /* the next look shall bring a proof, also without blocks */
+	uint32_t promised;   /* what the registration was given; 0: nothing yet */
+	struct recovering recovery;
+	int64_t newest;         /* revision that etcd has shown us */
+	int64_t saved_revision; /* by an earlier agent of this boot; 0: none */
+	uint64_t saved_cluster;
 	/* requests */
 	TAILQ_HEAD(waiting_list, waiting) waitings; /* first come, first served */
 	/* the overlay's end here, by family */
@@ -131,12 +182,19 @@ struct ipam {
 		bool told, wanted[2];
 		struct err refused[2];
 	} tunnels;
+	/*
+	 * What etcd answers with an error is not repeated at once. Claims and releases rest while
+	 * "refused" is set; address keys are written when "write" comes, looks when "again" does.
+	 */
+	struct err refusal; /* the last error about blocks; "": none since they went well */
+	struct timer refused;
+	unsigned refusals, write_refusals, look_failures; /* in a row */
+	struct err unproven;                              /* why the last look failed */
 	/* house-keeping */
 	struct timer leaks, heard, start, ripe, mend, write, again;
-	bool start_over;      /* the grace for etcd at the start has passed */
-	bool served;          /* addresses have been given since the start */
-	bool known;           /* once: all inputs were read and all blocks verified */
-	int64_t heard_before; /* of etcd, by an earlier agent of this boot; 0: never */
+	bool start_over; /* the grace for etcd at the start has passed */
+	bool served;     /* addresses have been given since the start */
+	bool known;      /* once: all inputs were read and all blocks verified */
 	sd_event_source *spool;
 	int spool_dir, released_dir;
 };
@@ -151,6 +209,15 @@ static inline int64_t ipam_now(void)
 {
 	return (int64_t)clock_boottime_ns();
 }
+
+/* ipam.c */
+bool ipam_all_listed(const struct ipam *m);
+/* An ADD may wait for a proof: one is due within moments. */
+bool ipam_is_proving(const struct ipam *m);
+/* ns: for so long the last proof counts. */
+int64_t ipam_authority_left(const struct ipam *m);
+/* A look that was sent then showed fence and status, and no removal. */
+void ipam_proved(struct ipam *m, int64_t sent);
 
 /* ipam_inputs.c */
 int ipam_inputs_start(struct ipam *m);
@@ -182,6 +249,9 @@ int ipam_owned_add(struct ipam *m, const struct block_copy *copy, struct owned *
 void ipam_owned_remove(struct ipam *m, struct owned *o);
 void ipam_block_confirmed(struct ipam *m, struct owned *o, int64_t revision);
 void ipam_block_vanished(struct ipam *m, struct owned *o);
+/* In a recovery: from the owner that a restore brought back, if pods here use it. false: no. */
+bool ipam_block_take_back(struct ipam *m, struct owned *o, const struct block *found,
+			  int64_t revision);
 /* revision: of the block's key as it was seen; 0: not known. */
 void ipam_block_lost(struct ipam *m, struct owned *o, const char *owner, int64_t revision);
 /* Nobody can tell whose it is: it serves nothing and keeps what it has. */
@@ -208,6 +278,31 @@ bool ipam_claiming(const struct ipam *m, const char *pool, const struct prefix *
 /* Whether a claim of just this block is under way. */
 bool ipam_is_claimed(const struct ipam *m, const struct owned *o);
 void ipam_claim_ahead(struct ipam *m);
+
+/* etcd refused to change a block, a pool or the recovery: it rests for a while. */
+void ipam_refused(struct ipam *m, const char *text);
+/* It changed one. */
+void ipam_accepted(struct ipam *m);
+/* Etcd went back: no claim that is under way counts. */
+void ipam_claims_forget(struct ipam *m);
+
+/* ipam_recovery.c */
+void ipam_recovery_init(struct ipam *m);
+void ipam_recovery_free(struct ipam *m);
+void ipam_recovery_work(struct ipam *m);
+void ipam_went_back(struct ipam *m);
+/* Whether blocks must not change hands now, and why. */
+bool ipam_recovering(const struct ipam *m, struct err *why);
+/* Whether it may be made certain whose our blocks are. */
+bool ipam_may_assert(const struct ipam *m);
+/* The highest number of one that this node has seen. */
+uint32_t ipam_recovery_number(const struct ipam *m);
+/* The id of the open recovery that we take part in; "": none. */
+const char *ipam_recovery_id(const struct ipam *m);
+void ipam_node_put(struct ipam *m, const char *relative, const struct store_kv *kv);
+void ipam_node_deleted(struct ipam *m, const char *relative);
+void ipam_recovery_put(struct ipam *m, const struct store_kv *kv);
+void ipam_recovery_deleted(struct ipam *m);
 
 /* ipam_returns.c */
 void ipam_give_back(struct ipam *m);

@@ -140,11 +140,20 @@ static void on_pool_made(const struct store_reply *reply, void *arg)
 {
 	struct ipam *m = arg;
 
+	struct waiting *w;
+
 	/* Made, or made by another node meanwhile: the watch brings it and wakes who waits. */
-	if (reply->err && reply->err != -ECANCELED)
+	if (reply->err == -ECANCELED)
+		return;
+	if (reply->err) {
 		log_warning("ipam", "making a pool from an IPAM config: %s", reply->text);
-	if (reply->err != -ECANCELED)
-		pass_mark(m->pass);
+		ipam_refused(m, reply->text);
+		TAILQ_FOREACH(w, &m->waitings, entry)
+			w->pool_asked[0] = '\0';
+	} else {
+		ipam_accepted(m);
+	}
+	pass_mark(m->pass);
 }
 
 static int make_pool(struct ipam *m, const struct range_pool *make)
@@ -223,11 +232,19 @@ int ipam_keep(struct ipam *m, const struct assign_result *result)
 static void assigned(struct waiting *w, const struct assign_result *result)
 {
 	struct ipam *m = w->ipam;
+	struct attachment_key key = attachment_key(result->attachment);
+	struct err why = { "" };
 	int r = ipam_keep(m, result);
 
 	if (r < 0) {
 		serve_reply_error(w->request, 500, 5, NULL, "writing the attachment's file: %s",
 				  strerror(-r));
+	} else if (!ipam_ready(m, &why)) {
+		/* Writing the file took so long, or this process was stopped there. */
+		if (!result->existing && ipam_free_addresses(m, &key, NULL, &why) < 0)
+			log_error("ipam", "%s", why.text);
+		serve_reply_error(w->request, 503, 11, NULL, "the agent cannot give addresses: %s",
+				  why.text);
 	} else {
 		if (result->note.text[0])
 			log_debug("ipam", "%s", result->note.text);
@@ -274,6 +291,18 @@ static bool attempt(struct waiting *w)
 	int r;
 
 	w->why.text[0] = '\0';
+	/* Asked again after every wait: the agent may have been stopped meanwhile. Who has no block
+	 * has nothing to give without a claim; over leases only a new one brings another proof. */
+	if (!ipam_ready(m, &why) && !(m->n_owned == 0 && ipam_is_proving(m))) {
+		err_set(&w->why, 0, "the agent cannot give addresses: %s", why.text);
+		if (ipam_is_proving(m)) {
+			m->prove = true;
+			pass_mark(m->pass);
+			return false;
+		}
+		refuse(w, 11, w->why.text);
+		return true;
+	}
 	/* podman stops and starts one container: its old link must be gone first. */
 	if (ipam_link_doomed(m, w->assign.container, w->assign.interface)) {
 		err_set(&w->why, 0, "its former link is still being destroyed");
@@ -364,11 +393,6 @@ static struct waiting *take_assign(struct ipam *m, struct serve_request *request
 	const char *body = serve_body(request, &len);
 	int r;
 
-	if (!ipam_ready(m, &err)) {
-		serve_reply_error(request, 503, 11, NULL, "the agent cannot give addresses: %s",
-				  err.text);
-		return NULL;
-	}
 	w = calloc(1, sizeof(*w));
 	r = w ? assign_request_decode(body, len, &w->assign, &err) : -ENOMEM;
 	if (r < 0) {

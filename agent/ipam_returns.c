@@ -14,6 +14,8 @@ static void on_released(bool released, int64_t revision, const char *why, void *
 	char text[PREFIX_TEXT];
 
 	o->call = NULL;
+	if (released)
+		ipam_accepted(m);
 	if (released && o->claimed) {
 		ipam_block_confirmed(m, o, o->claimed);
 	} else if (released && allocator_block_remove(m->allocator, o->copy.network,
@@ -23,14 +25,18 @@ static void on_released(bool released, int64_t revision, const char *why, void *
 	} else if (released) {
 		log_info("ipam", "block %s of pool %s is given back",
 			 prefix_print(&o->copy.block, text), o->copy.pool);
+		/* A restart must know of a restore that would make it ours again. */
+		m->unsaved = true;
 		ipam_owned_remove(m, o);
 	} else {
 		log_warning("ipam", "block %s could not be given back: %s",
 			    prefix_print(&o->copy.block, text), why);
-		if (revision)
+		if (revision) {
 			ipam_block_confirmed(m, o, revision);
-		else
+		} else {
+			ipam_refused(m, why);
 			o->verify = true;
+		}
 	}
 	m->o.changed(m->o.arg);
 	pass_mark(m->pass);
@@ -58,7 +64,7 @@ static const struct own_block *next_to_give(const struct ipam *m)
 {
 	const struct blocks *blocks = allocator_blocks(m->allocator);
 
-	if (!m->removed && !ipam_drained(m))
+	if (!m->authority.removed && !ipam_drained(m))
 		return allocator_give_back(m->allocator, &m->give_back, ipam_now());
 	for (size_t i = 0; i < blocks->n; i++)
 		if (blocks->v[i]->state == BLOCK_OWNED && !blocks->v[i]->stock.n_used)

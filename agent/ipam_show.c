@@ -176,10 +176,33 @@ static void tell_full(struct ipam *m)
 	health_sweep(m->o.health, "pool-full/");
 }
 
+static bool blocks_change(const struct ipam *m)
+{
+	for (size_t i = 0; i < m->n_owned; i++)
+		if (m->owned[i]->call)
+			return true;
+	return !LIST_EMPTY(&m->claimings) || m->answering || m->recovery.call;
+}
+
+/* Until it went well, or nothing is wanted of etcd any more. */
+static void tell_refused(struct ipam *m)
+{
+	if (!m->refused.set && !blocks_change(m))
+		m->refusal.text[0] = '\0';
+	if (!behind_pending(m->behind))
+		health_clear(m->o.health, "address-records");
+	if (m->refusal.text[0])
+		health_set(m->o.health, "blocks", LOG_LEVEL_ERROR,
+			   "no block can be claimed or given back: %s", m->refusal.text);
+	else
+		health_clear(m->o.health, "blocks");
+}
+
 void ipam_tell(struct ipam *m)
 {
 	tell_drain(m);
 	tell_full(m);
+	tell_refused(m);
 }
 
 /* --- readiness ------------------------------------------------------------------------------ */
@@ -187,9 +210,10 @@ void ipam_tell(struct ipam *m)
 void ipam_readiness(struct ipam *m, struct readiness *ret)
 {
 	static const char *const names[INPUTS] = {
-		[INPUT_POOLS] = "watch/pool", [INPUT_EXTENTS] = "watch/extent",
-		[INPUT_SPEC] = "watch/spec",  [INPUT_CONFIG] = "watch/config",
-		[INPUT_HOST] = "watch/host",
+		[INPUT_POOLS] = "watch/pool",  [INPUT_EXTENTS] = "watch/extent",
+		[INPUT_SPEC] = "watch/spec",   [INPUT_CONFIG] = "watch/config",
+		[INPUT_HOST] = "watch/host",   [INPUT_RECOVERY] = "watch/recovery",
+		[INPUT_NODES] = "watch/nodes",
 	};
 	struct err why = { "" };
 
@@ -281,6 +305,14 @@ void ipam_metrics(struct ipam *m, struct metrics *ret)
 	address_metrics(m, ret);
 	block_metrics(m, ret);
 	attachment_metrics(m, ret);
+	metrics_one(
+		ret, "roost_address_authority_seconds", METRIC_GAUGE,
+		"For how long addresses may be given without another proof that the node's blocks "
+		"are its own.",
+		(double)ipam_authority_left(m) / 1e9);
+	metrics_one(ret, "roost_recovery_open", METRIC_GAUGE,
+		    "1 while etcd went back and no block may change hands.",
+		    m->recovery.noticed || ipam_recovery_id(m)[0]);
 	metrics_one(ret, "roost_drained", METRIC_GAUGE,
 		    "1 while the operator wants no new pods on this node.", ipam_drained(m));
 }

@@ -157,6 +157,8 @@ static void assign(struct ipam *m, int family)
 		refuse(m, family, "no pool with an encapsulation serves this node");
 		return;
 	}
+	if (!ipam_ready(m, NULL))
+		return;
 	if (allocator_assign(m->allocator, &request, &options, ipam_now(), &result) < 0)
 		return;
 	if (result.verdict == ASSIGN_DONE)
@@ -182,7 +184,8 @@ static void work_on(struct ipam *m, int family)
 	const struct attachment_key key = key_of(family);
 	const struct attachment *a = allocator_find(m->allocator, &key);
 	/* A node that was removed gives back all it has, once its last pod is gone. */
-	bool wanted = m->tunnels.wanted[family] && !(m->removed && ipam_attachments(m) == 0);
+	bool wanted = m->tunnels.wanted[family] &&
+		      !(m->authority.removed && ipam_attachments(m) == 0);
 
 	if (a && (!wanted || !is_good(m, a))) {
 		let_go(m, family);

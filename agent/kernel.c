@@ -56,6 +56,10 @@ static int on_deliver(sd_event_source *s, void *arg)
 		/* It may have been made anew under the same name. */
 		if (!kernel_view_link_named(&k->view, gone[i]) && k->options.link_gone)
 			k->options.link_gone(gone[i], k->options.arg);
+	if (k->view.bird_lost.port && k->options.bird_lost)
+		k->options.bird_lost(&k->view.bird_lost.dst, k->view.bird_lost.port,
+				     k->options.arg);
+	k->view.bird_lost.port = 0;
 	return 0;
 }
 

@@ -104,6 +104,8 @@ struct kernel_options {
 	void (*restored)(const struct kroute *r, void *arg);
 	/* A pass has been made; may be NULL. */
 	void (*passed)(void *arg);
+	/* A route of BIRD's is gone, by the socket with this number of netlink; may be NULL. */
+	void (*bird_lost)(const struct prefix *dst, uint32_t port, void *arg);
 	void *arg;
 };
 
@@ -142,6 +144,10 @@ const struct kernel_view *kernel_seen(const struct kernel *k);
  * could matter has changed; kernel_view_lookup() tells. 0 or -errno: it could not be asked.
  */
 int kernel_look_up(struct kernel *k, const struct address *to);
+/* Asks the kernel whether it has this route of BIRD's. */
+bool kernel_has_bird_route(struct kernel *k, const struct prefix *dst);
+/* What this socket removes is BIRD's own business: bird_lost() is not called for it. */
+void kernel_set_bird_port(struct kernel *k, uint32_t port);
 
 /* By what the events have told so far; 0: none of that name. */
 unsigned kernel_link_index(const struct kernel *k, const char *name);

@@ -66,40 +66,48 @@ static uint8_t fights_of(const struct kernel_view *view, const struct change *c)
 
 static void tell_repair(const struct kernel_view *view, const struct change *c)
 {
-	static struct log_limit limit = { .interval_ms = 30000 };
 	char text[CHANGE_TEXT];
 
 	change_print(c, view, text);
-	if (fights_of(view, c) > FIGHT_PATIENCE)
-		log_limited(
-			&limit, LOG_LEVEL_WARNING, "kernel",
-			"%s was changed by somebody again and again; it is put back more slowly",
-			text);
-	else if (c->kind == CHANGE_LINK || c->kind == CHANGE_HOST ||
-		 (c->kind == CHANGE_TUNNEL && c->want->index))
+	if (c->kind == CHANGE_LINK || c->kind == CHANGE_HOST ||
+	    (c->kind == CHANGE_TUNNEL && c->want->index))
 		log_warning("kernel", "%s was changed by somebody and is set again", text);
 	else
 		log_warning("kernel", "%s was removed by somebody and is back", text);
 }
 
+static void tell_fight(const struct kernel_view *view, const struct change *c)
+{
+	static struct log_limit limit = { .interval_ms = 30000 };
+	char text[CHANGE_TEXT];
+
+	log_limited(&limit, LOG_LEVEL_WARNING, "kernel",
+		    "%s was removed or changed by another program again and again; restored each "
+		    "time",
+		    change_print(c, view, text));
+}
+
 static void tell_repairs(struct kernel *k, const struct changes *changes)
 {
-	size_t n = 0;
+	size_t n = 0, first = 0;
 
 	for (size_t i = 0; i < changes->n; i++) {
 		if (!was_repaired(&changes->v[i]))
 			continue;
+		n++;
 		k->stats.repaired[thing_of(&changes->v[i])]++;
-		if (n++ < TOLD_AT_ONCE)
+		if (fights_of(&k->view, &changes->v[i]) > FIGHT_LOGGED)
+			tell_fight(&k->view, &changes->v[i]);
+		else if (first++ < TOLD_AT_ONCE)
 			tell_repair(&k->view, &changes->v[i]);
 		if (k->options.restored && changes->v[i].kind == CHANGE_ROUTE &&
 		    changes->v[i].route.protocol == static_route_protocol)
 			k->options.restored(&changes->v[i].route, k->options.arg);
 	}
 	k->stats.repairs += n;
-	if (n > TOLD_AT_ONCE)
+	if (first > TOLD_AT_ONCE)
 		log_warning("kernel", "%zu more were removed by somebody and are back",
-			    n - TOLD_AT_ONCE);
+			    first - TOLD_AT_ONCE);
 }
 
 /* --- health --------------------------------------------------------------------------------- */

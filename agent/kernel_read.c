@@ -102,7 +102,7 @@ static int take(const struct nlmsghdr *hdr, void *arg)
 
 static void enable_delivery(struct kernel *k)
 {
-	if (k->view.n_gone && k->deliver)
+	if ((k->view.n_gone || k->view.bird_lost.port) && k->deliver)
 		sd_event_source_set_enabled(k->deliver, SD_EVENT_ONESHOT);
 }
 

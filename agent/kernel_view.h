@@ -24,7 +24,8 @@ struct holding {
 	bool confirmed; /* it was there as it should be: if not any more, somebody changed it */
 	uint8_t fights; /* repairs in a row */
 	uint32_t seen;
-	uint64_t repaired, not_before; /* in ms of the caller's clock */
+	/* In ms of the caller's clock; paid: repairs up to now are accounted for until then. */
+	uint64_t fight_began, paid, not_before;
 };
 
 struct held_route {
@@ -85,7 +86,13 @@ struct kernel_view {
 	struct holding forwarding4, forwarding6;
 	struct held_tunnel tunnels[2];
 
-	uint32_t own_port;   /* netlink's number of the socket that makes our changes */
+	uint32_t own_port;  /* netlink's number of the socket that makes our changes */
+	uint32_t bird_port; /* and of BIRD's, as far as it is known */
+	/* The first of BIRD's routes that another than the two removed; the caller clears it. */
+	struct {
+		struct prefix dst;
+		uint32_t port; /* 0: none was */
+	} bird_lost;
 	uint32_t generation; /* of the dump */
 	bool torn;           /* a way out of several was taken: what is left must be read */
 	bool links_lost;     /* routes may lead to links that are gone or dropped them */

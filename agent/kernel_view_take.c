@@ -116,10 +116,17 @@ static int take_route(struct kernel_view *v, const struct nlmsghdr *hdr)
 		replaced(v, hdr, &r, own);
 	if (route_protocol_is_ours(body.rtm_protocol))
 		return take_our_route(v, &r, gone, own, hdr->nlmsg_pid == 0);
-	if (gone)
-		stranger_went(v, &r);
-	else
+	if (!gone) {
 		stranger_came(v, &r);
+		return 0;
+	}
+	stranger_went(v, &r);
+	if (r.protocol == RTPROT_BIRD && r.table == RT_TABLE_MAIN && !own &&
+	    hdr->nlmsg_pid != v->bird_port && !v->bird_lost.port) {
+		v->bird_lost.dst = r.dst;
+		/* 0: the kernel itself did, with the link; BIRD sees that, too. */
+		v->bird_lost.port = hdr->nlmsg_pid;
+	}
 	return 0;
 }
 

@@ -157,6 +157,26 @@ static void what_was_right_and_is_removed_is_remembered(void **state)
 	assert_int_equal(v->n_routes, 1);
 }
 
+static void routes_of_bird_that_others_remove_are_noted(void **state)
+{
+	struct kernel_view *v = *state;
+
+	add_link(v, 5, "eth0");
+	v->own_port = OWN_PORT;
+	v->bird_port = OTHERS + 1;
+	take(v, route_message(RTM_DELROUTE, 0, OTHERS + 1, "10.1.0.0/26", 5, RTPROT_BIRD));
+	take(v, route_message(RTM_DELROUTE, 0, OWN_PORT, "10.1.0.64/26", 5, RTPROT_BIRD));
+	take(v, route_message(RTM_DELROUTE, 0, 0, "10.1.0.64/26", 5, RTPROT_BIRD));
+	take(v, route_message(RTM_DELROUTE, 0, OTHERS, "10.1.0.64/26", 5, RTPROT_STATIC));
+	take(v, route_message(RTM_NEWROUTE, 0, OTHERS, "10.1.0.64/26", 5, RTPROT_BIRD));
+	assert_int_equal(v->bird_lost.port, 0);
+	take(v, route_message(RTM_DELROUTE, 0, OTHERS, "10.1.0.128/26", 5, RTPROT_BIRD));
+	take(v, route_message(RTM_DELROUTE, 0, OTHERS + 2, "10.1.0.192/26", 5, RTPROT_BIRD));
+	assert_int_equal(v->bird_lost.port, OTHERS);
+	assert_int_equal(v->bird_lost.dst.address.bytes[3], 128);
+	assert_false(v->news);
+}
+
 static void our_own_changes_are_no_news(void **state)
 {
 	struct kernel_view *v = *state;
@@ -395,6 +415,7 @@ int main(void)
 		CASE(a_link_that_goes_is_told_and_takes_its_routes),
 		CASE(a_renamed_link_has_its_new_name_alone),
 		CASE(what_was_right_and_is_removed_is_remembered),
+		CASE(routes_of_bird_that_others_remove_are_noted),
 		CASE(our_own_changes_are_no_news),
 		CASE(strangers_routes_are_not_kept),
 		CASE(a_stranger_who_takes_the_place_of_ours_is_noticed),

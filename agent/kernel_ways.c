@@ -14,6 +14,22 @@ static bool is_tunnel(const struct kernel *k, uint32_t index)
 		     strcmp(l->link.name, TUNNEL_DEVICE6) == 0);
 }
 
+bool kernel_has_bird_route(struct kernel *k, const struct prefix *dst)
+{
+	const struct route_lookup *l;
+
+	if (kernel_look_up(k, &dst->address) < 0)
+		return false;
+	l = kernel_view_lookup(&k->view, &dst->address);
+	return l && l->err == 0 && l->route.protocol == RTPROT_BIRD &&
+	       prefix_compare(&l->route.dst, dst) == 0;
+}
+
+void kernel_set_bird_port(struct kernel *k, uint32_t port)
+{
+	k->view.bird_port = port;
+}
+
 enum kernel_way kernel_way(const struct kernel *k, const struct prefix *block)
 {
 	const struct kroute key = { .table = RT_TABLE_MAIN,

@@ -98,6 +98,13 @@ static void restored(const struct kroute *r, void *arg)
 	p->o.restored(r, p->o.arg);
 }
 
+static void bird_lost(const struct prefix *dst, uint32_t port, void *arg)
+{
+	struct plug *p = arg;
+
+	p->o.bird_lost(dst, port, p->o.arg);
+}
+
 static void passed(void *arg)
 {
 	struct plug *p = arg;
@@ -283,6 +290,7 @@ int plug_new(const struct plug_options *options, struct reaper *reaper, struct p
 		.changed = changed,
 		.restored = restored,
 		.passed = passed,
+		.bird_lost = bird_lost,
 	};
 	int r;
 

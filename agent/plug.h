@@ -32,6 +32,7 @@ struct plug_options {
 	int (*statics)(struct kernel_desired *ret, void *arg);
 	void (*restored)(const struct kroute *r, void *arg);
 	void (*passed)(void *arg);
+	void (*bird_lost)(const struct prefix *dst, uint32_t port, void *arg);
 	void *arg;
 };
 

@@ -148,6 +148,27 @@ static void the_child_works_for_its_agent_and_is_made_again(void **unused)
 	reaper_kick(r);
 	wait_for(event, r, 2);
 	assert_null(health_reason(health, "links"));
+
+	/* In the middle of a request it is a problem until the next one is answered. */
+	assert_int_equal(kill(reaper_pid(r), SIGSTOP), 0);
+	make("roost0000000003", "a3", DOOMED_GROUP);
+	reaper_kick(r);
+	assert_int_equal(kill(reaper_pid(r), SIGKILL), 0);
+	while (!health_reason(health, "links"))
+		assert_true(sd_event_run(event, 100000) >= 0);
+	clock_ms += 2000;
+	timers_run(&timers);
+	wait_for(event, r, 3);
+	assert_null(health_reason(health, "links"));
+
+	/* While it is idle nothing is left undone. */
+	assert_int_equal(kill(reaper_pid(r), SIGKILL), 0);
+	while (reaper_pid(r))
+		assert_true(sd_event_run(event, 100000) >= 0);
+	assert_null(health_reason(health, "links"));
+	make("roost0000000004", "a4", DOOMED_GROUP);
+	reaper_kick(r);
+	wait_for(event, r, 4);
 	reaper_free(TAKE(r));
 	sd_event_unref(event);
 }

@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "agent/register_parts.h"
+#include "lib/backoff.h"
+#include "lib/clock.h"
 #include "lib/store_stats.h"
 
-#define BACK_OFF_MS  1000
-#define BACK_OFF_MAX 30000
-#define SLACK_MS     1000
+#define SLACK_MS 1000
 
 /* --- what others are told ------------------------------------------------------------------- */
 
@@ -22,7 +22,7 @@ void register_set_reason(struct registration *r, const char *text)
 	snprintf(r->reason, sizeof(r->reason), "%s", text);
 }
 
-void register_lost(struct registration *r, const char *why)
+void register_void(struct registration *r, const char *why)
 {
 	register_set_reason(r, why);
 	if (!r->registered)
@@ -32,11 +32,19 @@ void register_lost(struct registration *r, const char *why)
 	r->handlers->unregistered(r->reason, r->arg);
 }
 
+void register_lost(struct registration *r, const char *why)
+{
+	register_void(r, why);
+	r->handlers->lost(r->reason, r->arg);
+}
+
 static void settle(struct registration *r, int64_t create, int64_t mod)
 {
 	r->phase = SETTLED;
-	r->displaced = false;
-	r->back_off = 0;
+	r->displaced = r->held_before = r->waited = false;
+	r->silent_since = 0;
+	r->lowest = r->self.reclaim_after;
+	r->failures = 0;
 	r->fence = (struct fence){ r->node_key, create, mod };
 	/* Something happened meanwhile: look before anybody relies on it. */
 	if (r->newest > mod) {
@@ -70,10 +78,7 @@ static void failed(struct registration *r, const char *text)
 		   store_server(r->store), text);
 	if (!r->registered)
 		register_set_reason(r, text);
-	r->back_off = r->back_off ? 2 * r->back_off : BACK_OFF_MS;
-	if (r->back_off > BACK_OFF_MAX)
-		r->back_off = BACK_OFF_MAX;
-	register_wait(r, r->back_off);
+	register_wait(r, backoff_refused_ms(&r->failures));
 }
 
 /* True if the caller has nothing more to do with this reply. */
@@ -126,6 +131,9 @@ static void put_node(struct registration *r, int64_t create, int64_t mod)
 	r->phase = WRITING;
 	r->creating = create;
 	r->wrote = true;
+	/* It may be applied though no reply comes. */
+	if (r->self.reclaim_after < r->lowest)
+		r->lowest = r->self.reclaim_after;
 	sent(r, store_txn(r->store, &txn, STORE_FOREVER, on_put, r, &r->call));
 }
 
@@ -141,21 +149,44 @@ static void on_deleted_other(const struct store_reply *reply, void *arg)
 		register_round(r);
 }
 
-/* Only while it stands as read and nobody keeps its status. */
-static void delete_other(struct registration *r, int64_t mod)
+/* What one reading shows beside the node's record. */
+struct reading {
+	const struct store_kv *node, *status, *removed, *recovery;
+};
+
+/*
+ * Only while it stands as read, nobody keeps its status and nothing else has changed. A removal
+ * that states that the machine is off has then done what it was for.
+ */
+static void delete_other(struct registration *r, const struct reading *seen, bool off)
 {
 	const struct store_compare compares[] = {
 		{ .key = r->node_key,
 		  .target = STORE_MOD_REVISION,
 		  .relation = STORE_EQUAL,
-		  .number = mod },
-		{ .key = r->status_key, .target = STORE_CREATE_REVISION, .relation = STORE_EQUAL },
+		  .number = seen->node->mod_revision },
+		{ .key = r->recovery_key,
+		  .target = STORE_MOD_REVISION,
+		  .relation = STORE_EQUAL,
+		  .number = seen->recovery ? seen->recovery->mod_revision : 0 },
+		{ .key = r->removed_key,
+		  .target = STORE_MOD_REVISION,
+		  .relation = STORE_EQUAL,
+		  .number = seen->removed ? seen->removed->mod_revision : 0 },
+		{ .key = r->status_key,
+		  .target = STORE_MOD_REVISION,
+		  .relation = STORE_EQUAL,
+		  .number = seen->status ? seen->status->mod_revision : 0 },
 	};
-	const struct store_op drop = { .kind = STORE_DELETE, .key = r->node_key };
+	const struct store_op drops[] = {
+		{ .kind = STORE_DELETE, .key = r->node_key },
+		{ .kind = STORE_DELETE, .key = r->status_key },
+		{ .kind = STORE_DELETE, .key = r->removed_key },
+	};
 	const struct store_txn txn = { .compares = compares,
 				       .n_compares = ARRAY_SIZE(compares),
-				       .success = &drop,
-				       .n_success = 1,
+				       .success = drops,
+				       .n_success = off ? 3 : 2,
 				       .repeatable = true };
 
 	r->phase = DELETING;
@@ -169,48 +200,52 @@ bool register_is_ours(const struct registration *r, const struct store_kv *kv)
 	return kv->value_len == strlen(r->value) && memcmp(kv->value, r->value, kv->value_len) == 0;
 }
 
-static void refuse(struct registration *r, const char *why)
+static uint64_t in_ms(const struct registration *r, uint64_t seconds)
 {
-	register_lost(r, why);
-	health_set(r->health, REGISTER_PART, LOG_LEVEL_ERROR, "%s; asking again every %d s", why,
-		   REGISTER_RETRY_MS / 1000);
-	register_wait(r, REGISTER_RETRY_MS);
+	return seconds * r->minute / 60;
 }
 
-static void act(struct registration *r, const struct store_kv *kv, enum register_step step,
-		const char *why)
+static void refuse(struct registration *r, const char *why)
 {
-	if (!kv) {
+	r->waited = true;
+	register_lost(r, why);
+	health_set(r->health, REGISTER_PART, LOG_LEVEL_ERROR, "%s; asking again every %d s", why,
+		   REGISTER_RETRY_S);
+	register_wait(r, in_ms(r, REGISTER_RETRY_S));
+}
+
+static void act(struct registration *r, const struct reading *seen, enum register_step step,
+		bool off, const char *why)
+{
+	switch (step) {
+	case REGISTER_CREATE:
 		put_node(r, 0, 0);
 		return;
-	}
-	switch (step) {
-	case REGISTER_CREATE: /* only what is absent */
-		return;
 	case REGISTER_UPDATE:
-		put_node(r, kv->create_revision, kv->mod_revision);
+		put_node(r, seen->node->create_revision, seen->node->mod_revision);
 		return;
 	case REGISTER_ADOPT:
-		settle(r, kv->create_revision, kv->mod_revision);
+		settle(r, seen->node->create_revision, seen->node->mod_revision);
 		return;
 	case REGISTER_TAKE_OVER:
-		register_lost(r, why);
+		if (!r->held_before)
+			register_lost(r, why);
 		log_warning(REGISTER_PART, "taking the name over: %s", why);
-		delete_other(r, kv->mod_revision);
+		delete_other(r, seen, off);
 		return;
+	case REGISTER_WAIT:
 	case REGISTER_REFUSE:
 		refuse(r, why);
 		return;
 	}
 }
 
-static int encode_with(struct registration *r, const struct node_vtep *vtep)
+/* self has changed. */
+static int encode(struct registration *r)
 {
 	char *value = NULL;
-	int e;
+	int e = node_encode(&r->self, &value);
 
-	r->self.vtep = *vtep;
-	e = node_encode(&r->self, &value);
 	if (e < 0)
 		return e;
 	free(r->value);
@@ -218,53 +253,122 @@ static int encode_with(struct registration *r, const struct node_vtep *vtep)
 	return 0;
 }
 
-/* An agent that starts knows its tunnel only after a while; others use it meanwhile. */
-static void keep_vtep(struct registration *r, const struct node *found)
+/*
+ * An agent that starts knows its tunnel and its cluster's config only after a while; others use
+ * what the record says of them meanwhile.
+ */
+static void keep_old(struct registration *r, const struct node *found)
 {
-	if (!r->vtep_told && strcmp(found->machine, r->self.machine) == 0 &&
-	    encode_with(r, &found->vtep) < 0)
-		log_error(REGISTER_PART, "out of memory: the tunnel is not in the record");
+	if (!register_same_machine(found, &r->self))
+		return;
+	if (!r->vtep_told)
+		r->self.vtep = found->vtep;
+	if (!r->promise_told && found->reclaim_after)
+		r->self.reclaim_after = found->reclaim_after;
+	if (encode(r) < 0)
+		log_error(REGISTER_PART, "out of memory: the record lacks the node's tunnel");
+}
+
+/* How long this other machine's record has been seen as it is, without a status. */
+static uint32_t silence(struct registration *r, const struct store_kv *kv, bool alive)
+{
+	uint64_t now = timers_now(r->timers);
+	bool gap = now - r->looked > in_ms(r, 3 * REGISTER_RETRY_S);
+
+	r->looked = now;
+	if (alive || !kv || gap || kv->mod_revision != r->silent_mod)
+		r->silent_since = 0;
+	if (alive || !kv)
+		return 0;
+	r->silent_mod = kv->mod_revision;
+	r->silent_since = r->silent_since ?: now;
+	return (uint32_t)((now - r->silent_since) * 60 / r->minute);
+}
+
+static bool states_off(const struct registration *r, const struct reading *seen)
+{
+	AUTO(node_removed_done) struct node_removed removed = { 0 };
+
+	return seen->node && seen->removed &&
+	       seen->removed->mod_revision > seen->node->mod_revision &&
+	       node_removed_decode(r->removed_name, seen->removed->value, seen->removed->value_len,
+				   &removed, NULL) == 0 &&
+	       removed.now;
+}
+
+/* One that cannot be read is open: it stops what it may be there to stop. */
+static bool is_open(const struct store_kv *kv)
+{
+	AUTO(recovery_done) struct recovery recovery = { 0 };
+
+	return kv && (recovery_decode("recovery", kv->value, kv->value_len, &recovery, NULL) < 0 ||
+		      !recovery.done);
 }
 
 static void on_read(const struct store_reply *reply, void *arg)
 {
 	AUTO(node_done) struct node found = { 0 };
 	struct registration *r = arg;
+	const struct store_kv *kvs[4];
+	struct reading read;
 	struct register_seen seen = { 0 };
-	const struct store_kv *kv;
 	struct err why = { "" };
 	enum register_step step;
+	char until[TIME_TEXT];
 
 	if (ended(r, reply))
 		return;
-	if (reply->n_ops != 2) {
+	/* What was ours when etcd went back is ours as long as that can be proven. */
+	r->held_before = r->held_before && r->handlers->holds(r->arg);
+	if (reply->n_ops != ARRAY_SIZE(kvs)) {
 		failed(r, "the reply lacks what was asked for");
 		return;
 	}
-	kv = reply->ops[0].n ? &reply->ops[0].kvs[0] : NULL;
-	seen.present = kv;
-	seen.status_alive = reply->ops[1].n;
-	if (kv && node_decode(r->node_name, kv->value, kv->value_len, &found, NULL) == 0)
+	for (size_t i = 0; i < ARRAY_SIZE(kvs); i++)
+		kvs[i] = reply->ops[i].n ? &reply->ops[i].kvs[0] : NULL;
+	read = (struct reading){ kvs[0], kvs[1], kvs[2], kvs[3] };
+	if (read.node &&
+	    node_decode(r->node_name, read.node->value, read.node->value_len, &found, NULL) == 0)
 		seen.node = &found;
 	if (seen.node)
-		keep_vtep(r, seen.node);
-	seen.same_value = kv && r->wrote && register_is_ours(r, kv);
-	seen.same_fence = kv && r->registered && kv->create_revision == r->fence.create_revision;
+		keep_old(r, seen.node);
+	seen.present = read.node;
+	seen.status_alive = read.status;
+	seen.removed = read.removed;
+	seen.wrote = r->wrote;
+	seen.same_value = read.node && r->wrote && register_is_ours(r, read.node);
+	seen.same_fence = read.node && r->wrote &&
+			  read.node->create_revision == r->fence.create_revision;
+	seen.held_before = r->held_before;
+	seen.waited = r->waited;
+	seen.recovering = is_open(read.recovery);
+	seen.off = states_off(r, &read);
+	seen.silent_s = silence(r, read.node, seen.status_alive);
+	seen.wait_s = seen.node ? found.reclaim_after : 0;
+	if (!seen.wait_s)
+		seen.wait_s = r->self.reclaim_after > REGISTER_PROMISE_S ? r->self.reclaim_after
+									 : REGISTER_PROMISE_S;
+	seen.until = clock_utc_of_boottime((r->silent_since + in_ms(r, seen.wait_s)) * 1000000,
+					   until);
 	step = register_decide(&r->self, &seen, r->displaced, &why);
 
 	/* What was true of the old fence need not be true of another. */
-	if (r->registered && !kv)
-		register_lost(r, "the node record is gone from etcd; registering anew");
-	else if (r->registered && kv->create_revision != r->fence.create_revision)
-		register_lost(r, "the node record was made anew; registering again");
-	act(r, kv, step, why.text);
+	if (!read.node && !r->held_before)
+		register_lost(r, r->registered
+					 ? "the node record is gone from etcd; registering again"
+					 : "this node is being registered");
+	else if (r->registered && read.node->create_revision != r->fence.create_revision)
+		register_lost(r, "the node record was made again; registering");
+	act(r, &read, step, seen.off, why.text);
 }
 
 void register_round(struct registration *r)
 {
 	const struct store_op gets[] = {
 		{ .kind = STORE_GET, .key = r->node_key },
-		{ .kind = STORE_GET, .key = r->status_key, .keys_only = true }
+		{ .kind = STORE_GET, .key = r->status_key, .keys_only = true },
+		{ .kind = STORE_GET, .key = r->removed_key },
+		{ .kind = STORE_GET, .key = r->recovery_key },
 	};
 	const struct store_txn txn = { .success = gets,
 				       .n_success = ARRAY_SIZE(gets),
@@ -305,20 +409,48 @@ void register_raised(struct registration *r, int64_t mod_revision)
 	register_round(r);
 }
 
+/* self has changed: the record follows. One that waits writes it when it may. */
+static int rewrite(struct registration *r)
+{
+	int e = encode(r);
+
+	if (e == 0 && r->phase != WAITING)
+		register_round(r);
+	return e;
+}
+
 int register_set_vtep(struct registration *r, const struct node_vtep *vtep)
 {
 	bool same = memcmp(&r->self.vtep.mac, &vtep->mac, sizeof(vtep->mac)) == 0 &&
 		    address_compare(&r->self.vtep.ipv4, &vtep->ipv4) == 0 &&
 		    address_compare(&r->self.vtep.ipv6, &vtep->ipv6) == 0;
-	int e = same ? 0 : encode_with(r, vtep);
 
-	if (e < 0)
-		return e;
 	r->vtep_told = true;
-	/* One that waits writes it when it may. */
-	if (!same && r->phase != WAITING)
-		register_round(r);
-	return 0;
+	r->self.vtep = *vtep;
+	return same ? 0 : rewrite(r);
+}
+
+int register_set_promise(struct registration *r, uint32_t seconds)
+{
+	bool same = r->self.reclaim_after == seconds;
+
+	r->promise_told = true;
+	r->self.reclaim_after = seconds;
+	return same ? 0 : rewrite(r);
+}
+
+uint32_t register_promise(const struct registration *r)
+{
+	return r->lowest;
+}
+
+int register_set_recovery(struct registration *r, const char *id)
+{
+	if (strcmp(r->recovery, id) == 0)
+		return 0;
+	snprintf(r->recovery, sizeof(r->recovery), "%s", id);
+	r->self.recovery = r->recovery;
+	return rewrite(r);
 }
 
 void register_notice(struct registration *r, enum store_notice notice, const char *text)
@@ -328,7 +460,10 @@ void register_notice(struct registration *r, enum store_notice notice, const cha
 	/* Revisions of before mean nothing now, not even which is newer. */
 	r->newest = 0;
 	r->wrote = false;
-	register_lost(r, text);
+	r->fence.create_revision = 0;
+	r->silent_since = 0;
+	r->held_before = r->held_before || r->registered;
+	register_void(r, text);
 	register_round(r);
 }
 
@@ -341,6 +476,7 @@ static int make_keys(struct registration *r, const char *prefix, const char *nod
 	e = e ?: key_status_node(status, node);
 	e = e ?: key_full(prefix, r->node_name, r->node_key);
 	e = e ?: key_full(prefix, r->removed_name, r->removed_key);
+	e = e ?: key_full(prefix, "recovery", r->recovery_key);
 	return e ?: key_full(prefix, status, r->status_key);
 }
 
@@ -357,6 +493,7 @@ int register_new(const struct register_options *options, struct registration **r
 	r->health = options->health;
 	r->handlers = options->handlers;
 	r->arg = options->arg;
+	r->minute = options->minute;
 	r->timer = (struct timer){ .fn = on_timer, .arg = r };
 	err_set(&waiting, 0, "waiting for %s's answer", store_server(r->store));
 	register_set_reason(r, waiting.text);
@@ -364,6 +501,14 @@ int register_new(const struct register_options *options, struct registration **r
 	e = e ?: node_encode(options->node, &r->value);
 	/* Through the decoder: what we are about to write is what everybody can read. */
 	e = e ?: node_decode(r->node_name, r->value, strlen(r->value), &r->self, NULL);
+	if (e == 0) {
+		r->self.reclaim_after = r->self.reclaim_after ?: REGISTER_PROMISE_S;
+		r->lowest = r->self.reclaim_after;
+		/* A text of our own takes its place. */
+		free((char *)(uintptr_t)r->self.recovery);
+		r->self.recovery = r->recovery;
+		e = encode(r);
+	}
 	e = e ?: register_watch(r);
 	if (e < 0)
 		return e;
@@ -382,6 +527,7 @@ void register_free(struct registration *r)
 		if (r->watches[i])
 			store_unwatch(r->watches[i]);
 	timer_clear(r->timers, &r->timer);
+	r->self.recovery = NULL;
 	node_done(&r->self);
 	free(r->value);
 	free(r);

@@ -16,10 +16,10 @@ static void a_fresh_node_is_created(void **unused)
 	assert_string_equal(register_reason(a.registration), "waiting for etcd's answer");
 	store_fake_run(w.store);
 	expect(&w, "m1 registered\n");
-	assert_string_equal(
-		store_fake_get(w.store, NODE_KEY)->value,
-		"{\"ipv4\":\"10.0.0.1/24\",\"machine\":\"m1\",\"boot\":\"b1\","
-		"\"agent\":{\"version\":\"0.1.0\",\"started\":\"2026-11-16T02:45:01Z\"}}");
+	assert_string_equal(store_fake_get(w.store, NODE_KEY)->value,
+			    "{\"ipv4\":\"10.0.0.1/24\",\"machine\":\"m1\",\"boot\":\"b1\","
+			    "\"reclaimAfter\":3600,\"agent\":{\"version\":\"0.1.0\",\"started\":"
+			    "\"2026-11-16T02:45:01Z\"}}");
 	assert_string_equal(register_reason(a.registration), "");
 	agent_stop(&a);
 	world_close(&w);
@@ -134,8 +134,12 @@ static void the_refused_one_asks_seldom_and_takes_over_once_the_other_is_silent(
 	fake_time_pass(&w.time, w.store, 60);
 	assert_in_range(store_fake_stats(w.store).txns - before, 3, 4);
 	store_fake_delete(w.store, STATUS_KEY, NULL);
-	fake_time_pass(&w.time, w.store, 17);
-	expect(&w, "m1 registered\nm2 registered\n");
+	/* As long as the record promises, and not a moment less. */
+	fake_time_pass(&w.time, w.store, 3600);
+	expect(&w, "m1 registered\n");
+	assert_non_null(strstr(register_reason(b.registration), "roostctl node delete n1 --now"));
+	fake_time_pass(&w.time, w.store, 32);
+	expect(&w, "m2 registered\n");
 	assert_null(health_reason(b.health, "registration"));
 	agent_stop(&b);
 	world_close(&w);
@@ -173,7 +177,7 @@ static void taking_over_changes_the_create_revision(void **unused)
 	created = create_revision(&w);
 	agent_stop(&a);
 	agent_start(&w, &b, "m2", "b7", "2");
-	store_fake_run(w.store);
+	fake_time_pass(&w.time, w.store, 3632);
 	expect(&w, "m1 registered\nm2 registered\n");
 	expect_record(&w, "m2", "b7");
 	assert_true(create_revision(&w) > created);
@@ -186,7 +190,7 @@ static void wake_the_other(struct store *s, const struct store_txn *txn, void *a
 {
 	bool *done = arg;
 
-	if (*done || txn->n_compares != 2)
+	if (*done || txn->n_compares != 4)
 		return;
 	*done = true;
 	store_fake_put(s, STATUS_KEY, "{}");
@@ -205,7 +209,7 @@ static void one_that_comes_back_just_in_time_keeps_its_name(void **unused)
 	agent_stop(&a);
 	store_fake_before_txn(w.store, wake_the_other, &woken);
 	agent_start(&w, &b, "m2", "b7", "2");
-	store_fake_run(w.store);
+	fake_time_pass(&w.time, w.store, 3632);
 	assert_true(woken);
 	expect(&w, "m1 registered\n");
 	expect_record(&w, "m1", "b1");
@@ -227,7 +231,7 @@ static void a_record_deleted_by_hand_is_made_anew(void **unused)
 	store_fake_delete(w.store, NODE_KEY, NULL);
 	store_fake_run(w.store);
 	expect(&w, "m1 registered\n"
-		   "m1 lost: the node record is gone from etcd; registering anew\n"
+		   "m1 lost: the node record is gone from etcd; registering again\n"
 		   "m1 registered\n");
 	assert_true(create_revision(&w) > created);
 	agent_stop(&a);
@@ -442,7 +446,7 @@ static void who_takes_a_name_over_does_not_take_the_tunnel(void **unused)
 	assert_true(record_says(&w, "02:00:00:00:00:01"));
 	agent_stop(&a);
 	agent_start(&w, &a, "m2", "b2", "1");
-	store_fake_run(w.store);
+	fake_time_pass(&w.time, w.store, 3632);
 	assert_true(record_says(&w, "\"m2\""));
 	assert_false(record_says(&w, "vtep"));
 	agent_stop(&a);

@@ -85,7 +85,7 @@ static void fate_of_the_take_over(enum store_fake_fate first, enum store_fake_fa
 	store_fake_next(w.store, STORE_FAKE_WRITE, NODE_KEY, 1, first);
 	store_fake_next(w.store, STORE_FAKE_WRITE, NODE_KEY, 1, second);
 	agent_start(&w, &b, "m2", "b7", "2");
-	fake_time_pass(&w.time, w.store, 5);
+	fake_time_pass(&w.time, w.store, 3640);
 	expect(&w, "m2 registered\n");
 	assert_int_equal(store_fake_faults_left(w.store), 0);
 	store_fake_wake(w.store);
@@ -185,7 +185,7 @@ static void a_record_deleted_during_an_outage_is_made_anew_after_it(void **unuse
 	store_fake_connect(w.store, true);
 	fake_time_pass(&w.time, w.store, 10);
 	expect(&w, "m1 registered\n"
-		   "m1 lost: the node record is gone from etcd; registering anew\n"
+		   "m1 lost: the node record is gone from etcd; registering again\n"
 		   "m1 registered\n");
 	agent_stop(&a);
 	world_close(&w);

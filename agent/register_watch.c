@@ -62,7 +62,11 @@ static void on_node_deleted(const char *key, int64_t revision, void *arg)
 	if (revision > r->newest)
 		r->newest = revision;
 	if (r->phase == WAITING || (r->phase == SETTLED && revision > r->fence.mod_revision)) {
-		register_lost(r, "the node record is gone from etcd; registering anew");
+		/* That a restore lacks it proves nothing. */
+		if (r->held_before)
+			register_void(r, "etcd has lost the node record; registering again");
+		else
+			register_lost(r, "the node record is gone from etcd; registering again");
 		register_round(r);
 	}
 }
@@ -101,6 +105,9 @@ static void on_removed_deleted(const char *key, int64_t revision, void *arg)
 	(void)key;
 	(void)revision;
 	health_clear(r->health, "removed");
+	/* A name that was waited for may be free now. */
+	if (r->phase == WAITING && r->waited)
+		register_round(r);
 	if (!r->removed)
 		return;
 	r->removed = false;

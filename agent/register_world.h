@@ -26,6 +26,7 @@ struct world {
 struct agent {
 	struct world *world;
 	const char *machine;
+	unsigned lost; /* how often it was told that no proof counts any more */
 	struct health *health;
 	struct registration *registration;
 };
@@ -68,6 +69,14 @@ static inline void on_unregistered(const char *why, void *arg)
 	say(a->world, "%s lost: %s\n", a->machine, why);
 }
 
+static inline void on_lost(const char *why, void *arg)
+{
+	struct agent *a = arg;
+
+	(void)why;
+	a->lost++;
+}
+
 static inline void on_removed(const struct node_removed *removed, void *arg)
 {
 	struct agent *a = arg;
@@ -94,12 +103,18 @@ static inline void world_open(struct world *w)
 	log_set_sink(quiet_sink);
 }
 
+static inline bool holds(void *arg)
+{
+	(void)arg;
+	return true;
+}
+
 /* An agent of that machine, boot and start; its address follows from the machine. */
 static inline void agent_start(struct world *w, struct agent *a, const char *machine,
 			       const char *boot, const char *started)
 {
-	static const struct register_handlers handlers = { on_registered, on_unregistered,
-							   on_removed };
+	static const struct register_handlers handlers = { on_registered, on_unregistered, on_lost,
+							   holds, on_removed };
 	struct node node = { .name = "n1", .machine = machine, .boot = boot };
 	char text[32];
 
@@ -114,6 +129,7 @@ static inline void agent_start(struct world *w, struct agent *a, const char *mac
 						  .timers = &w->time.base,
 						  .health = a->health,
 						  .prefix = "/roost/v1/",
+						  .minute = 60000,
 						  .node = &node,
 						  .handlers = &handlers,
 						  .arg = a };

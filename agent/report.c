@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/backoff.h"
+
 #define RETRY_MS           5000
 #define SLACK_MS           2000 /* a status may be late; a wake-up of its own costs more */
 #define KEEPALIVE_SLACK_MS 5000
@@ -26,6 +28,7 @@ struct report {
 	bool retrying;  /* resting after a failure */
 	bool unwritten; /* not under this fence and lease: write, whatever the text */
 	bool troubled;
+	unsigned failures;    /* in a row */
 	char *text, *sending; /* last written, on its way */
 	struct timer rest, keepalive, unfenced, farewell;
 	timer_fn *done;
@@ -46,12 +49,17 @@ static void trouble(struct report *r, const char *text)
 
 static void failed(struct report *r, const char *what, const struct store_reply *reply)
 {
-	char sentence[512];
+	char sentence[600];
+	uint64_t delay;
 
 	snprintf(sentence, sizeof(sentence), "%s: %s", what, reply->text);
 	trouble(r, sentence);
 	r->resting = r->retrying = true;
-	timer_set(r->o.timers, &r->rest, RETRY_MS, SLACK_MS);
+	delay = backoff_refused_ms(&r->failures);
+	/* A lease that is not kept ends after a minute. */
+	if (r->keep && delay > RETRY_MS)
+		delay = RETRY_MS;
+	timer_set(r->o.timers, &r->rest, delay, delay < SLACK_MS ? delay : SLACK_MS);
 }
 
 static void forget_lease(struct report *r)
@@ -107,7 +115,11 @@ static void on_kept(const struct store_reply *reply, void *arg)
 		r->resting = false;
 	} else {
 		r->keep = false;
-		trouble(r, "");
+		/* A kept lease does not make a refused record a written one. */
+		if (!r->dirty && !r->unwritten) {
+			r->failures = 0;
+			trouble(r, "");
+		}
 		timer_set(r->o.timers, &r->keepalive, REPORT_KEEPALIVE_MS, KEEPALIVE_SLACK_MS);
 	}
 	advance(r);
@@ -150,9 +162,12 @@ static void on_written(const struct store_reply *reply, void *arg)
 	} else {
 		free(r->text);
 		r->text = TAKE(r->sending);
-		r->unwritten = false;
+		r->failures = 0;
 		trouble(r, "");
 		rest_after_write(r);
+		if (r->unwritten && r->o.stands)
+			r->o.stands(r->o.arg);
+		r->unwritten = false;
 		say_done(r);
 		return;
 	}
@@ -288,8 +303,18 @@ void report_changed(struct report *r)
 	advance(r);
 }
 
+void report_retry(struct report *r)
+{
+	if (!r->retrying)
+		return;
+	r->resting = r->retrying = false;
+	timer_clear(r->o.timers, &r->rest);
+	advance(r);
+}
+
 void report_kick(struct report *r)
 {
+	r->failures = 0;
 	/* The pause between two writes stays: etcd's health is no reason to write more. */
 	if (r->retrying || r->unwritten) {
 		r->resting = r->retrying = false;

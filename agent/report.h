@@ -5,7 +5,8 @@
  *   status -> [report] -> store: lease of 60 s, status/node/<node>
  *
  * Written at most every 5 s and only if its text differs from what was written
- * last. Every write compares the fence's CREATE revision: an agent that lost its
+ * last; a refused write is repeated after 0.1 s, doubling to 30 s. Every write
+ * compares the fence's CREATE revision: an agent that lost its
  * name cannot speak in it. The lease is kept every 20 s, together with whatever
  * else wakes the agent then; lost in an outage, it is granted anew and the record
  * written again at once. Ten seconds without a fence and the lease is revoked: a
@@ -36,6 +37,8 @@ struct report_options {
 	int (*build)(char **ret, void *arg);
 	/* A sentence when it cannot be written, "" when it can again; may be NULL. */
 	void (*trouble)(const char *text, void *arg);
+	/* It stands in etcd, and did not before; may be NULL. */
+	void (*stands)(void *arg);
 	void *arg;
 };
 
@@ -48,6 +51,8 @@ AUTO_DEFINE(struct report *, report_free)
 void report_set_fence(struct report *r, int64_t create_revision);
 /* Something may have changed; cheap. */
 void report_changed(struct report *r);
+/* etcd takes writes that it refused before: what waits for its next try goes now. */
+void report_retry(struct report *r);
 /* etcd answers again (STORE_WATCHING): do not wait for the next turn. */
 void report_kick(struct report *r);
 /*

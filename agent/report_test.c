@@ -240,6 +240,36 @@ static void it_recovers_from_an_outage_without_being_told(void **state)
 	expect(w, "one");
 }
 
+/* The lease is kept meanwhile: without it the name would be free. */
+static void what_etcd_refuses_is_tried_ever_more_slowly(void **state)
+{
+	struct world *w = *state;
+	unsigned before;
+
+	set_fence(w);
+	wait_s(w, 10);
+	store_fake_fail_next(w->store, STORE_FAKE_WRITE, KEY, 1000, -ENOSPC);
+	before = store_fake_faults_left(w->store);
+	w->text = "two";
+	report_changed(w->report);
+	wait_s(w, 300);
+	assert_in_range(before - store_fake_faults_left(w->store), 10, 30);
+	expect(w, "one");
+	assert_string_not_equal(w->trouble, "");
+	store_fake_forget_faults(w->store);
+	report_retry(w->report);
+	wait_s(w, 1);
+	expect(w, "two");
+	assert_string_equal(w->trouble, "");
+	/* Quick again. */
+	wait_s(w, 10);
+	store_fake_fail_next(w->store, STORE_FAKE_WRITE, KEY, 1, -ENOSPC);
+	w->text = "three";
+	report_changed(w->report);
+	wait_s(w, 3);
+	expect(w, "three");
+}
+
 static void a_lease_that_vanished_is_replaced(void **state)
 {
 	struct world *w = *state;
@@ -412,6 +442,7 @@ int main(void)
 		CASE(a_change_after_a_rest_is_written_at_once),
 		CASE(after_an_outage_longer_than_the_lease_it_is_granted_anew),
 		CASE(it_recovers_from_an_outage_without_being_told),
+		CASE(what_etcd_refuses_is_tried_ever_more_slowly),
 		CASE(a_lease_that_vanished_is_replaced),
 		CASE(a_lease_found_gone_by_a_write_is_replaced_at_once),
 		CASE(who_lost_the_name_cannot_speak_in_it),

@@ -393,6 +393,7 @@ int routing_new(const struct routing_options *options, struct routing **ret, str
 		return -ENOMEM;
 	r->o = *options;
 	r->records = options->records;
+	routing_refeed_new(r);
 	rc = routing_watch_new(r);
 	rc = rc ?: open_publish(r);
 	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(watched); i++)
@@ -408,6 +409,7 @@ void routing_free(struct routing *r)
 	if (!r)
 		return;
 	publish_free(r->publish);
+	routing_refeed_done(r);
 	routing_watch_done(r);
 	mustache_set_free(r->set);
 	template_dir_free(r->templates);

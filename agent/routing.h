@@ -36,6 +36,9 @@ struct routing_options {
 	bool (*silent)(const char *pool, void *arg);
 	/* Comes before everything that is done for BIRD, which learns blocks from the kernel. */
 	void (*first)(void *arg);
+	/* Whether the kernel has this route of BIRD's; and BIRD's own socket, as it turned out. */
+	bool (*in_kernel)(const struct prefix *dst, void *arg);
+	void (*is_birds)(uint32_t port, void *arg);
 	/* Something that status shows has changed. */
 	void (*changed)(void *arg);
 	void *arg;
@@ -52,6 +55,11 @@ void routing_records_changed(struct routing *r);
 /* Once: config, pools and extents have been listed. */
 void routing_inputs_known(struct routing *r);
 void routing_blocks_changed(struct routing *r);
+/*
+ * A route of BIRD's went from the kernel, by the socket with this number of netlink. If BIRD still
+ * means it to be there, it is asked to export all of them again: its own scan comes seconds later.
+ */
+void routing_route_lost(struct routing *r, const struct prefix *dst, uint32_t port);
 /* Templates and password files are read anew. */
 void routing_reload(struct routing *r);
 

@@ -2,6 +2,7 @@
 /* Inside agent/routing*.c. */
 #pragma once
 
+#include "agent/delta_kernel.h"
 #include "agent/desired_bird.h"
 #include "agent/routing.h"
 #include "agent/routing_compare.h"
@@ -51,12 +52,21 @@ struct routing {
 	int64_t asked, reread; /* for the status; when another's configure was last answered */
 	int64_t ours;          /* BIRD's last configure was not after that */
 	bool knows_ours;
+	/* routing_refeed.c: the route that went, by whom; 0: none did */
+	struct prefix lost;
+	uint32_t lost_by;
+	struct timer refeed;
+	struct holding refeeds;
 };
 
 /* routing.c: from what is known now, without telling anybody. */
 int routing_plan(const struct routing *r, struct bird_plan *ret, struct err *err);
 int routing_render(struct routing *r, const struct bird_plan *plan, char **ret, size_t *ret_len,
 		   struct err *err);
+
+/* routing_refeed.c */
+void routing_refeed_new(struct routing *r);
+void routing_refeed_done(struct routing *r);
 
 /* routing_watch.c */
 bool routing_session_up(const struct bird_protocol *p);

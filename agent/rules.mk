@@ -5,6 +5,8 @@ SRCS += $(addprefix agent/, \
 	identity_gather.c \
 	pin.c \
 	pin_file.c \
+	authority.c \
+	recovery.c \
 	register.c \
 	register_decide.c \
 	register_watch.c \
@@ -19,6 +21,7 @@ SRCS += $(addprefix agent/, \
 	routing.c \
 	routing_compare.c \
 	routing_watch.c \
+	routing_refeed.c \
 	routing_show.c \
 	reaper.c \
 	reaper_child.c \
@@ -71,6 +74,7 @@ SRCS += $(addprefix agent/, \
 	ipam_inputs.c \
 	ipam_index.c \
 	ipam_blocks.c \
+	ipam_recovery.c \
 	ipam_claims.c \
 	ipam_returns.c \
 	ipam_requests.c \
@@ -97,6 +101,9 @@ PURE_TESTS += $(addprefix agent/, \
 	settings_test \
 	identity_test \
 	pin_test \
+	authority_test \
+	recovery_test \
+	register_decide_test \
 	register_test \
 	register_trouble_test \
 	register_race_test \

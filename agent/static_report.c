@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "agent/static_status.h"
+#include "lib/backoff.h"
 #include "lib/keys.h"
 
-#define RETRY_MS   5000
 #define SLACK_MS   1000
 #define TIMEOUT_MS 8000
 /* So many statuses in one transaction. */
@@ -23,7 +23,8 @@ struct static_report {
 	struct static_report_options o;
 	struct store_call *call;
 	struct timer timer;
-	bool resting; /* after a failure */
+	bool resting;      /* after a failure */
+	unsigned failures; /* in a row */
 	bool troubled;
 	/* What is on its way. */
 	char *names[AT_ONCE], *texts[AT_ONCE];
@@ -49,17 +50,26 @@ static void trouble(struct static_report *r, const char *text)
 	r->o.trouble(text, r->o.arg);
 }
 
+static void rest(struct static_report *r)
+{
+	uint64_t delay = backoff_refused_ms(&r->failures);
+
+	r->resting = true;
+	timer_set(r->o.timers, &r->timer, delay, delay < SLACK_MS ? delay : SLACK_MS);
+}
+
 /* True: go on. */
 static bool answered(struct static_report *r, const struct store_reply *reply)
 {
 	r->call = NULL;
 	if (reply->err == -ECANCELED)
 		return false;
+	if (!reply->err)
+		r->failures = 0;
 	trouble(r, reply->err ? reply->text : "");
 	if (!reply->err)
 		return true;
-	r->resting = true;
-	timer_set(r->o.timers, &r->timer, RETRY_MS, SLACK_MS);
+	rest(r);
 	forget_sent(r);
 	return false;
 }
@@ -356,8 +366,7 @@ static void advance(struct static_report *r)
 		return;
 	rc = next_request(r, fence);
 	if (rc < 0) {
-		r->resting = true;
-		timer_set(r->o.timers, &r->timer, RETRY_MS, SLACK_MS);
+		rest(r);
 	} else if (rc == 0) {
 		sleep_on(r);
 	}
@@ -374,6 +383,12 @@ static void on_timer(void *arg)
 void static_report_kick(struct static_report *r)
 {
 	advance(r);
+}
+
+void static_report_retry(struct static_report *r)
+{
+	if (r->resting)
+		on_timer(r);
 }
 
 void static_report_forget(struct static_report *r)

@@ -40,6 +40,8 @@ AUTO_DEFINE(struct static_report *, static_report_free)
 
 /* Something may have changed, or can be written now; cheap. */
 void static_report_kick(struct static_report *r);
+/* etcd takes requests that it refused or missed before: do not wait for the next try. */
+void static_report_retry(struct static_report *r);
 /* What stands in etcd is not known any more. */
 void static_report_forget(struct static_report *r);
 /* Whether there is any entry whose status has not been read. */

@@ -222,6 +222,24 @@ static void a_failure_is_told_and_tried_again(void **state)
 	assert_string_equal(w->trouble, "");
 }
 
+static void what_etcd_refuses_is_tried_ever_more_slowly(void **state)
+{
+	struct world *w = *state;
+	unsigned before;
+
+	status(record(w, "a", "{\"subnet\":\"10.9.0.0/16\"}"), "1");
+	store_fake_fail_next(w->store, STORE_FAKE_WRITE, NULL, 1000, -EACCES);
+	before = store_fake_faults_left(w->store);
+	kick(w);
+	wait_s(w, 300);
+	assert_in_range(before - store_fake_faults_left(w->store), 10, 30);
+	store_fake_forget_faults(w->store);
+	static_report_retry(w->report);
+	wait_s(w, 1);
+	expect(w, STATUS "a/n1=1\n");
+	assert_string_equal(w->trouble, "");
+}
+
 #define DELETING "{\"subnet\":\"10.9.0.0/16\",\"deleting\":\"2026-11-17T12:00:00Z\"}"
 
 static void the_last_status_takes_the_record_with_it(void **state)
@@ -283,6 +301,7 @@ int main(void)
 		CASE(many_go_in_few_transactions),
 		CASE(without_the_name_nothing_is_written),
 		CASE(a_failure_is_told_and_tried_again),
+		CASE(what_etcd_refuses_is_tried_ever_more_slowly),
 		CASE(the_last_status_takes_the_record_with_it),
 		CASE(a_record_that_is_another_by_now_is_not_removed),
 		CASE(what_etcd_lost_is_not_spoken_of),

@@ -398,8 +398,14 @@ void static_routes_notice(struct static_routes *s, enum store_notice notice)
 		s->relisting = true;
 		static_report_forget(s->report);
 	} else if (notice == STORE_WATCHING) {
+		static_report_retry(s->report);
 		static_report_kick(s->report);
 	}
+}
+
+void static_routes_retry(struct static_routes *s)
+{
+	static_report_retry(s->report);
 }
 
 void static_routes_pools_known(struct static_routes *s)

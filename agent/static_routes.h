@@ -52,6 +52,8 @@ AUTO_DEFINE(struct static_routes *, static_routes_free)
 /* From the registration, the store and the addresses' part. */
 void static_routes_registered(struct static_routes *s, const struct fence *fence);
 void static_routes_notice(struct static_routes *s, enum store_notice notice);
+/* etcd takes writes that it refused before. */
+void static_routes_retry(struct static_routes *s);
 void static_routes_pools_known(struct static_routes *s);
 void static_routes_pools_changed(struct static_routes *s);
 

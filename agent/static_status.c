@@ -232,9 +232,9 @@ static void say_trouble(const struct static_entry *e, const struct kernel_view *
 		snprintf(text, size, "somebody has taken it away, and onTamper is report");
 	else if (r && r->stranger)
 		say_stranger(view, r, text, size);
-	else if (r && r->h.fights > FIGHT_PATIENCE)
+	else if (r && r->h.fights > FIGHT_LOGGED)
 		snprintf(text, size,
-			 "somebody takes it away again and again; it is put back ever more slowly");
+			 "another program removes it again and again; restored each time");
 	else
 		snprintf(text, size,
 			 "it is not in the kernel yet, or the kernel refuses it: see "

@@ -97,9 +97,9 @@ static void on_told(const struct publish_outcome *o, void *arg)
 		went_well(j, o->result == PUBLISH_DONE);
 		break;
 	case PUBLISH_UNHEARD:
-	case PUBLISH_UNWRITABLE:
 		try_later(j);
 		/* fall through */
+	case PUBLISH_UNWRITABLE: /* publish itself tries again */
 	case PUBLISH_UNRENDERED:
 	case PUBLISH_REFUSED:
 	case PUBLISH_NOT_RELOADED:

@@ -6,14 +6,21 @@
 #include <time.h>
 
 #include "confd/pace.h"
+#include "lib/backoff.h"
 #include "lib/clock.h"
+
+/* No event says that a file system is writable again, or has room. */
+#define RETRY_FIRST_US 1000000U
+#define RETRY_MAX_US   30000000U
 
 struct publish {
 	struct publish_options o;
 	struct pace pace;
 	uint64_t began;
 	sd_event_source *timer;
-	bool dirty, reload; /* what the next publication is about */
+	bool dirty, reload;  /* what the next publication is about */
+	unsigned unwritable; /* times in a row */
+	uint64_t retry_at;   /* if so */
 	struct target target;
 	enum publish_state { IDLE, CHECKING, RELOADING } state;
 	char *text; /* the newest, where there is no render() */
@@ -51,9 +58,9 @@ static void arm(struct publish *p)
 {
 	uint64_t now = clock_monotonic_us();
 
-	if (!p->dirty || p->state != IDLE)
+	if ((!p->dirty && !p->unwritable) || p->state != IDLE)
 		return;
-	sd_event_source_set_time(p->timer, now + pace_wait(&p->pace, now));
+	sd_event_source_set_time(p->timer, p->dirty ? now + pace_wait(&p->pace, now) : p->retry_at);
 	sd_event_source_set_enabled(p->timer, SD_EVENT_ONESHOT);
 }
 
@@ -75,6 +82,10 @@ static void finish(struct publish *p, enum publish_result result, const char *re
 	pace_hold(&p->pace, p->began,
 		  result == PUBLISH_UNCHANGED || result == PUBLISH_UNRENDERED ? PACE_UNCHANGED_US
 									      : PACE_PUBLISHED_US);
+	p->unwritable = result == PUBLISH_UNWRITABLE ? p->unwritable + 1 : 0;
+	if (p->unwritable)
+		p->retry_at = clock_monotonic_us() +
+			      backoff_usec(p->unwritable, RETRY_FIRST_US, RETRY_MAX_US);
 	if (p->o.told)
 		p->o.told(&p->last, p->o.arg);
 	arm(p);
@@ -176,12 +187,15 @@ static int write_candidate(struct publish *p, const char *text, size_t len, stru
 static void begin(struct publish *p, const char *text, size_t len)
 {
 	struct err err = { "" };
-	bool again = p->reload;
+	bool again;
 
-	p->reload = false;
 	if (target_open(&p->o.target, &p->target, &err) < 0) {
 		finish(p, PUBLISH_UNWRITABLE, err.text);
-	} else if (!target_equals(&p->target, text, len)) {
+		return;
+	}
+	again = p->reload;
+	p->reload = false;
+	if (!target_equals(&p->target, text, len)) {
 		if (write_candidate(p, text, len, &err) < 0)
 			finish(p, PUBLISH_UNWRITABLE, err.text);
 		else

@@ -10,7 +10,8 @@
  * published. Output equal to the file's content, mode and owner is no reload, unless the last
  * reload was interrupted. A check that refuses leaves the target alone; a reload that is refused
  * brings the previous file back; a reload that finds nobody to talk to leaves the new file for
- * when that daemon starts. Nothing is retried by itself: say publish_changed() again.
+ * when that daemon starts. A file that cannot be written is tried again after a second, and with
+ * back-off up to 30 s; nothing else is retried by itself: say publish_changed() again.
  */
 #pragma once
 

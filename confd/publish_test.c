@@ -568,6 +568,26 @@ static void a_missing_folder_is_told(void **state)
 				     "file or directory");
 }
 
+static void what_cannot_be_written_is_tried_again(void **state)
+{
+	struct world *w = *state;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/later/x", w->folder);
+	w->o.target.path = path;
+	open_publish(w, NULL, line(w, "echo reloaded >> log"));
+	publish_reload(w->publish);
+	put(w, "x");
+	turn_until_told(w, 2);
+	assert_non_null(strstr(w->told, "unwritable: "));
+	assert_false(publish_busy(w->publish));
+	assert_int_equal(mkdirat(w->dir, "later", 0700), 0);
+	turn_until_told(w, 3);
+	assert_string_equal(w->told, "published");
+	expect_file(w, "later/x", "x");
+	expect_file(w, "log", "reloaded\n");
+}
+
 /* A symbolic link that somebody put in the candidate's place is not followed. */
 static void a_candidate_in_the_way_is_replaced(void **state)
 {
@@ -648,6 +668,7 @@ int main(void)
 		CASE(a_symbolic_link_is_left_alone),
 		CASE(what_is_no_regular_file_is_left_alone),
 		CASE(a_missing_folder_is_told),
+		CASE(what_cannot_be_written_is_tried_again),
 		CASE(a_candidate_in_the_way_is_replaced),
 		CASE(what_was_there_before_us_is_kept_once),
 		CASE(if_it_cannot_be_kept_nothing_is_overwritten),

@@ -95,6 +95,8 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 	} else {
 		log_error("etcd", "%s; everything is read anew", text);
 	}
+	if (notice == STORE_CLUSTER_CHANGED || notice == STORE_REVISION_WENT_BACK)
+		keeper_went_back(c->keeper);
 	elect_notice(c->elect, notice, text);
 	lease_server_notice(c->lease, notice);
 }

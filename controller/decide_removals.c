@@ -105,7 +105,25 @@ static bool is_readable(const struct mirrored *removed)
 	return node_removed_decode(kv->key, kv->value, kv->value_len, &record, NULL) == 0;
 }
 
-static void update(struct removal *e, const struct mirror *m, uint64_t now, uint64_t wait)
+/*
+ * What the node counts on: its own record, which the removal compares and deletes. One that cannot
+ * be read promises something that nobody knows: only an operator's word ends that.
+ */
+static uint64_t promised(const struct mirrored *node, uint32_t usual, uint32_t minute)
+{
+	AUTO(node_done) struct node record = { 0 };
+	uint64_t s = usual;
+
+	if (node &&
+	    node_decode(node->kv.key, node->kv.value, node->kv.value_len, &record, NULL) < 0)
+		return UINT64_MAX;
+	if (record.reclaim_after)
+		s = record.reclaim_after;
+	return s * minute / 60;
+}
+
+static void update(struct removal *e, const struct mirror *m, uint64_t now, uint32_t usual,
+		   uint32_t minute)
 {
 	struct keys k;
 	const struct mirrored *node, *removed;
@@ -126,26 +144,34 @@ static void update(struct removal *e, const struct mirror *m, uint64_t now, uint
 	e->removed_revision = removed->kv.mod_revision;
 	if (node)
 		e->node_revision = node->kv.mod_revision;
-	if (is_readable(removed) && (is_off(removed, node) || now - e->since >= wait))
+	/* Once its record is gone, what that promised is kept. */
+	if (node || !e->wait)
+		e->wait = promised(node, usual, minute);
+	if (is_readable(removed) && (is_off(removed, node) || now - e->since >= e->wait))
 		e->state = REMOVAL_RECLAIM;
 }
 
-int removals_update(struct removals *r, const struct mirror *m, uint64_t now, uint64_t wait)
+int removals_update(struct removals *r, const struct mirror *m, uint64_t now, uint32_t usual,
+		    uint32_t minute)
 {
 	int e = relist(r, m);
 
 	for (size_t i = 0; e == 0 && i < r->n; i++)
-		update(&r->v[i], m, now, wait);
+		update(&r->v[i], m, now, usual, minute);
 	return e;
 }
 
-uint64_t removals_next(const struct removals *r, uint64_t wait)
+uint64_t removals_next(const struct removals *r)
 {
 	uint64_t next = UINT64_MAX;
 
-	for (size_t i = 0; i < r->n; i++)
-		if (r->v[i].state == REMOVAL_WAITING && r->v[i].since + wait < next)
-			next = r->v[i].since + wait;
+	for (size_t i = 0; i < r->n; i++) {
+		const struct removal *e = &r->v[i];
+
+		if (e->state == REMOVAL_WAITING && e->wait != UINT64_MAX &&
+		    e->since + e->wait < next)
+			next = e->since + e->wait;
+	}
 	return next;
 }
 

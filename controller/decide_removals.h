@@ -37,6 +37,7 @@ struct removal {
 	uint64_t since;        /* ms, of the last sign of life; 0: it lives */
 	int64_t node_revision; /* MOD of node/<node> at that time */
 	int64_t removed_revision;
+	uint64_t wait; /* ms: what its record promises; UINT64_MAX: for ever */
 	size_t blocks; /* of one that may be taken: what is left */
 };
 
@@ -49,11 +50,13 @@ void removals_done(struct removals *r);
 
 /*
  * Brings the list up to date: 0 or -ENOMEM. now in ms of a clock that runs on while the machine
- * sleeps; wait: reclaimAfter in ms.
+ * sleeps; usual: reclaimAfter in s of a node whose record says nothing of it, or that has none;
+ * minute: ms of one.
  */
-int removals_update(struct removals *r, const struct mirror *m, uint64_t now, uint64_t wait);
+int removals_update(struct removals *r, const struct mirror *m, uint64_t now, uint32_t usual,
+		    uint32_t minute);
 /* When a state changes though nothing else does; UINT64_MAX: never. */
-uint64_t removals_next(const struct removals *r, uint64_t wait);
+uint64_t removals_next(const struct removals *r);
 /* The next transaction of each that may be taken and of which busy() says no. */
 void removals_plan(struct removals *r, const struct mirror *m,
 		   bool (*busy)(const char *subject, void *arg), void *arg, struct plans *ret);

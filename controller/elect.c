@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/backoff.h"
 #include "lib/clock.h"
 #include "lib/keys.h"
 #include "lib/model.h"
 
-#define AGAIN_MS    500
-#define FAREWELL_MS 1000
+#define AGAIN_MS      500
+#define AGAIN_MOST_MS 10000
+#define FAREWELL_MS   1000
 /* How much of the lease is left to etcd's clock and to what is under way. */
 #define MARGIN(ttl_ms) ((ttl_ms) / 5)
 
@@ -32,6 +34,7 @@ struct elect {
 	struct timer deadline, farewell;
 	enum phase phase;
 	bool in_sync, present, troubled;
+	unsigned failures; /* to become leader, in a row */
 	int64_t lease, token;
 	uint64_t sent, until; /* ms */
 	timer_fn *done;
@@ -151,6 +154,7 @@ static void keep(struct elect *e)
 static void lead(struct elect *e, int64_t token)
 {
 	e->phase = LEADING;
+	e->failures = 0;
 	e->token = token;
 	trouble(e, "", "");
 	prolong(e, e->o.ttl);
@@ -164,7 +168,7 @@ static void again(struct elect *e, const char *text)
 {
 	trouble(e, "no leadership can be had: ", text);
 	e->phase = AGAIN;
-	wait_for(e, AGAIN_MS);
+	wait_for(e, backoff_usec(++e->failures, 1000 * AGAIN_MS, 1000 * AGAIN_MOST_MS) / 1000);
 }
 
 static bool is_ours(const struct elect *e, const struct store_kv *kv)

@@ -2,7 +2,9 @@
 #include "controller/keeper.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include "controller/decide_leases.h"
@@ -22,7 +24,12 @@ struct keeper {
 	struct store_watch *watch;
 	struct mirror mirror;
 	bool in_sync, started;
-	int failed; /* the mirror lacks something: -ENOMEM */
+	int failed;                     /* the mirror lacks something: -ENOMEM */
+	uint32_t usual;                 /* the last good one of usual_promise() */
+	struct memory_of_blocks memory; /* of the last leadership */
+	bool went_back;                 /* and no recovery since then is known */
+	uint32_t before;                /* the highest number of one that was seen */
+	uint64_t seen;                  /* since when, by this leadership; 0: not yet */
 	struct removals removals;
 	struct repairs repairs;
 	struct pools pools;
@@ -100,24 +107,30 @@ static void on_in_sync(int64_t revision, void *arg)
 
 /* --- what is decided ------------------------------------------------------------------------ */
 
-static uint64_t reclaim_after(const struct keeper *k)
+/*
+ * reclaimAfter for a node whose record does not say what it counts on: an older agent, or none.
+ * Never less than the default, and a config that cannot be read changes nothing.
+ */
+static uint32_t usual_promise(struct keeper *k)
 {
 	AUTO(cluster_config_done) struct cluster_config config = { 0 };
 	const struct mirrored *e = mirror_find(&k->mirror, "config");
-	uint64_t seconds = RECLAIM_AFTER;
 	struct err err = { "" };
 	int r = e ? cluster_config_decode("config", e->kv.value, e->kv.value_len, &config, &err)
 		  : 0;
 
-	if (e && r == 0)
-		seconds = config.reclaim_after;
+	if (e && r == 0 && config.reclaim_after > RECLAIM_AFTER)
+		k->usual = config.reclaim_after;
+	else if (r == 0)
+		k->usual = RECLAIM_AFTER;
 	if (r < 0)
 		health_set(k->o.health, "config", LOG_LEVEL_WARNING,
-			   "%s; until it is put right removed nodes wait %u s", err.text,
-			   RECLAIM_AFTER);
+			   "%s; until it is put right a removed node is waited for as its own "
+			   "record says, or %u s",
+			   err.text, k->usual);
 	else
 		health_clear(k->o.health, "config");
-	return seconds * k->o.minute / 60;
+	return k->usual;
 }
 
 static bool busy(const char *subject, void *arg)
@@ -150,14 +163,14 @@ static void tell_removals(struct keeper *k)
 
 static int decide_removals(struct keeper *k, struct plans *plans)
 {
-	uint64_t now = timers_now(k->o.timers), wait = reclaim_after(k), next;
-	int r = removals_update(&k->removals, &k->mirror, now, wait);
+	uint64_t now = timers_now(k->o.timers), next;
+	int r = removals_update(&k->removals, &k->mirror, now, usual_promise(k), k->o.minute);
 
 	if (r < 0)
 		return r;
 	tell_removals(k);
 	removals_plan(&k->removals, &k->mirror, busy, k, plans);
-	next = removals_next(&k->removals, wait);
+	next = removals_next(&k->removals);
 	if (next == UINT64_MAX)
 		timer_clear(k->o.timers, &k->wake);
 	else
@@ -256,6 +269,59 @@ static void look(struct keeper *k, struct plans *plans)
 	look_at_leases(k, plans);
 }
 
+/* --- a recovery ----------------------------------------------------------------------------- */
+
+void keeper_went_back(struct keeper *k)
+{
+	uint32_t number = 0, longest;
+
+	k->went_back = true;
+	if (k->started && recovery_numbers(&k->mirror, &number, &longest) && number > k->before)
+		k->before = number;
+}
+
+/* True: one is open, and nothing else is decided. */
+static bool recover(struct keeper *k, struct plans *plans)
+{
+	const struct mirrored *e = mirror_find(&k->mirror, "recovery");
+	struct err why = { "" };
+	enum recovery_state state;
+	uint64_t now = timers_now(k->o.timers);
+	uint32_t number = 0, longest = 0;
+	bool readable = recovery_numbers(&k->mirror, &number, &longest);
+
+	/* A transaction of another time, or of before the recovery, is refused. */
+	work_set_recovery(k->work, e ? e->kv.mod_revision : 0);
+	/* A restore brought it along, or there is none. */
+	if (k->went_back && number <= k->before) {
+		char id[RECOVERY_TEXT], text[TIME_TEXT];
+		uint64_t random;
+
+		if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+			return true;
+		snprintf(id, sizeof(id), "%016" PRIx64, random);
+		recovery_begin(&k->memory, &k->mirror, id, k->before + 1, usual_promise(k),
+			       clock_utc_text(text), plans);
+		return true;
+	}
+	k->went_back = false;
+	if (number != k->before || !k->seen)
+		k->seen = now;
+	k->before = number;
+	state = recovery_plan(&k->memory, &k->mirror,
+			      readable && now - k->seen >= (uint64_t)longest * k->o.minute / 60,
+			      plans, &why);
+	if (state == RECOVERY_STATE_NONE) {
+		health_clear(k->o.health, "recovery");
+		memory_of_blocks_done(&k->memory);
+		return false;
+	}
+	health_set(k->o.health, "recovery", LOG_LEVEL_WARNING, "%s", why.text);
+	/* Silence counts from its end: nobody can be blamed for what etcd has forgotten. */
+	removals_done(&k->removals);
+	return true;
+}
+
 /* --- the pass ------------------------------------------------------------------------------- */
 
 bool keeper_in_sync(const struct keeper *k)
@@ -273,6 +339,12 @@ int keeper_pass(struct keeper *k)
 	if (!keeper_in_sync(k) || !elect_token(k->o.elect))
 		return 0;
 	work_seen(k->work, k->mirror.revision);
+	if (recover(k, &plans)) {
+		if (plans.failed)
+			return -ENOMEM;
+		work_do(k->work, plans.v, plans.n);
+		return 0;
+	}
 	r = decide_removals(k, &plans);
 	if (r == 0 && k->compare_due)
 		r = compare(k);
@@ -349,6 +421,10 @@ void keeper_stop(struct keeper *k)
 	timer_clear(k->o.timers, &k->compare);
 	timer_clear(k->o.timers, &k->look);
 	timer_clear(k->o.timers, &k->wake);
+	/* Etcd may come back older than this. */
+	if (keeper_in_sync(k) && !recovery_is_open(&k->mirror) &&
+	    memory_of_blocks_take(&k->memory, &k->mirror) < 0)
+		log_warning("keeper", "out of memory: should etcd go back, the agents settle it");
 	mirror_done(&k->mirror);
 	removals_done(&k->removals);
 	repairs_done(&k->repairs);
@@ -359,8 +435,10 @@ void keeper_stop(struct keeper *k)
 	k->looked = 0;
 	k->since = 0;
 	k->started = k->in_sync = k->look_due = false;
+	k->seen = 0;
 	/* What only the leader says. */
 	health_clear(k->o.health, "config");
+	health_clear(k->o.health, "recovery");
 	health_clear(k->o.health, "kubernetes-nodes");
 	health_sweep(k->o.health, "removed/");
 	health_sweep(k->o.health, "removed/");
@@ -374,6 +452,7 @@ int keeper_new(const struct keeper_options *options, struct keeper **ret)
 	if (!k)
 		return -ENOMEM;
 	k->o = *options;
+	k->usual = RECLAIM_AFTER;
 	k->compare = (struct timer){ .fn = on_compare, .arg = k };
 	k->look = (struct timer){ .fn = on_look, .arg = k };
 	k->wake = (struct timer){ .fn = on_wake, .arg = k };
@@ -402,6 +481,7 @@ void keeper_free(struct keeper *k)
 		return;
 	if (k->work)
 		keeper_stop(k);
+	memory_of_blocks_done(&k->memory);
 	work_free(k->work);
 	free(k->end);
 	free(k);

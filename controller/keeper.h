@@ -12,6 +12,7 @@
 
 #include "controller/decide_kube.h"
 #include "controller/decide_pools.h"
+#include "controller/decide_recovery.h"
 #include "controller/decide_removals.h"
 #include "controller/decide_repairs.h"
 #include "controller/decide_routes.h"
@@ -44,6 +45,8 @@ AUTO_DEFINE(struct keeper *, keeper_free)
 int keeper_start(struct keeper *k);
 void keeper_stop(struct keeper *k);
 
+/* Another etcd answers, or an older state of it; before elect_notice(). */
+void keeper_went_back(struct keeper *k);
 /* Kubernetes has said something new. */
 void keeper_look(struct keeper *k);
 /* Decides and sends; negative: not all could be done, come again. */

@@ -137,25 +137,42 @@ static void on_unregistered(const char *why, void *arg)
 	((struct back *)arg)->registered = false;
 }
 
+static void on_lost(const char *why, void *arg)
+{
+	(void)why;
+	(void)arg;
+}
+
 static void on_removed(const struct node_removed *removed, void *arg)
 {
 	(void)removed;
 	(void)arg;
 }
 
+static bool holds(void *arg)
+{
+	(void)arg;
+	return true;
+}
+
 static void come_back(struct back *b)
 {
-	static const struct register_handlers handlers = { on_registered, on_unregistered,
-							   on_removed };
+	static const struct register_handlers handlers = { on_registered, on_unregistered, on_lost,
+							   holds, on_removed };
 	static struct node node = { .name = "n1", .machine = "m1", .boot = "b1" };
 
 	assert_int_equal(prefix_parse_host("192.0.2.1/24", &node.ipv4), 0);
 	snprintf(node.agent.started, sizeof(node.agent.started), "2026-11-16T03:00:00Z");
-	assert_int_equal(
-		register_new(&(struct register_options){ b->w->store, &b->w->time.base, b->health,
-							 P, &node, &handlers, b },
-			     &b->registration),
-		0);
+	assert_int_equal(register_new(&(struct register_options){ .store = b->w->store,
+								  .timers = &b->w->time.base,
+								  .health = b->health,
+								  .prefix = P,
+								  .minute = 60000,
+								  .node = &node,
+								  .handlers = &handlers,
+								  .arg = b },
+				      &b->registration),
+			 0);
 	assert_int_equal(
 		claims_new(&(struct claims_config){ b->w->store, P, "n1", fence, fence_moved, b },
 			   &b->claims),

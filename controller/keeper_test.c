@@ -66,17 +66,94 @@ static void a_removed_and_silent_node_is_reclaimed_after_its_time(void **unused)
 	world_end(w);
 }
 
-static void the_config_says_how_long(void **unused)
+#define PROMISES(s)                                                                                \
+	"{\"ipv4\":\"192.0.2.1/24\",\"machine\":\"m1\",\"boot\":\"b1\",\"reclaimAfter\":" s "}"
+
+/* The node counts on what its record says; config is for the nodes to follow. */
+static void the_record_says_how_long(void **unused)
+{
+	struct world *w = two_nodes(2);
+
+	(void)unused;
+	put(w, "config", "{\"reclaimAfter\":14400}");
+	put(w, "node/n1", PROMISES("900"));
+	put(w, "removed/n1", REMOVED);
+	world_pass(w, 890);
+	expect_whole(w);
+	world_pass(w, 20);
+	expect_gone(w);
+	world_end(w);
+}
+
+/* Lowered while the node is cut off: it still counts on the longer time. */
+static void a_config_that_is_lowered_or_broken_shortens_nothing(void **unused)
+{
+	static const char *const configs[] = { "{\"reclaimAfter\":900}",
+					       "{\"reclaimAfter\":\"4h\"}" };
+
+	(void)unused;
+	for (size_t i = 0; i < ARRAY_SIZE(configs); i++) {
+		struct world *w = two_nodes(2);
+
+		put(w, "config", "{\"reclaimAfter\":14400}");
+		put(w, "node/n1", PROMISES("14400"));
+		put(w, "removed/n1", REMOVED);
+		world_pass(w, 60);
+		put(w, "config", configs[i]);
+		world_pass(w, 14300);
+		expect_whole(w);
+		world_pass(w, 60);
+		expect_gone(w);
+		world_end(w);
+	}
+}
+
+/* An older agent's record, which says nothing: never less than an hour. */
+static void a_record_without_a_promise_waits_as_config_says_or_an_hour(void **unused)
 {
 	struct world *w = two_nodes(2);
 
 	(void)unused;
 	put(w, "config", "{\"reclaimAfter\":900}");
 	put(w, "removed/n1", REMOVED);
-	world_pass(w, 890);
+	world_pass(w, 3590);
 	expect_whole(w);
 	world_pass(w, 20);
 	expect_gone(w);
+	world_end(w);
+}
+
+static void a_record_that_cannot_be_read_is_only_freed_by_an_operators_word(void **unused)
+{
+	struct world *w = two_nodes(2);
+
+	(void)unused;
+	put(w, "node/n1", "{\"machine\":7}");
+	put(w, "removed/n1", REMOVED);
+	world_pass(w, 4 * 3600);
+	expect_whole(w);
+	put(w, "removed/n1", REMOVED_NOW);
+	world_run(w);
+	expect_gone(w);
+	world_end(w);
+}
+
+/* --- a recovery ----------------------------------------------------------------------------- */
+
+static void nothing_is_freed_while_a_recovery_is_open(void **unused)
+{
+	struct world *w = two_nodes(2);
+
+	(void)unused;
+	put(w, "recovery", "{\"id\":\"r1\",\"longest\":3600}");
+	put(w, "removed/n1", REMOVED_NOW);
+	world_pass(w, 2 * 3600);
+	expect_whole(w);
+	assert_non_null(health_reason(w->health, "recovery"));
+	put(w, "recovery", "{\"id\":\"r1\",\"longest\":3600,\"done\":true}");
+	world_run(w);
+	expect_gone(w);
+	assert_null(health_reason(w->health, "recovery"));
 	world_end(w);
 }
 
@@ -87,6 +164,25 @@ static void with_now_it_is_reclaimed_at_once(void **unused)
 	(void)unused;
 	put(w, "removed/n1", REMOVED_NOW);
 	world_run(w);
+	expect_gone(w);
+	world_end(w);
+}
+
+static void what_etcd_refuses_is_tried_ever_more_slowly(void **unused)
+{
+	struct world *w = two_nodes(2);
+	unsigned before;
+
+	(void)unused;
+	world_run(w);
+	store_fake_fail_next(w->store, STORE_FAKE_WRITE, P "node/", 1000, -EACCES);
+	before = store_fake_faults_left(w->store);
+	put(w, "removed/n1", REMOVED_NOW);
+	world_pass(w, 300);
+	expect_whole(w);
+	assert_in_range(before - store_fake_faults_left(w->store), 10, 30);
+	store_fake_forget_faults(w->store);
+	world_pass(w, 35);
 	expect_gone(w);
 	world_end(w);
 }
@@ -450,8 +546,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_silent_node_keeps_everything),
 		cmocka_unit_test(a_removed_and_silent_node_is_reclaimed_after_its_time),
-		cmocka_unit_test(the_config_says_how_long),
+		cmocka_unit_test(the_record_says_how_long),
+		cmocka_unit_test(a_config_that_is_lowered_or_broken_shortens_nothing),
+		cmocka_unit_test(a_record_without_a_promise_waits_as_config_says_or_an_hour),
+		cmocka_unit_test(a_record_that_cannot_be_read_is_only_freed_by_an_operators_word),
+		cmocka_unit_test(nothing_is_freed_while_a_recovery_is_open),
 		cmocka_unit_test(with_now_it_is_reclaimed_at_once),
+		cmocka_unit_test(what_etcd_refuses_is_tried_ever_more_slowly),
 		cmocka_unit_test(a_living_lease_is_never_reclaimed),
 		cmocka_unit_test(a_registration_after_the_removal_starts_the_time_anew),
 		cmocka_unit_test(another_leader_starts_the_time_anew),

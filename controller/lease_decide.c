@@ -268,16 +268,22 @@ static void fill_lease(const struct deciding *d, struct block *block, bool reser
 		memcpy(block->lease.expires, d->clock->expires, sizeof(block->lease.expires));
 }
 
-static enum lease_verdict claim(struct deciding *d, const struct prefix *subnet)
+/* any: of the server's choice; else the client says which one it holds. */
+static enum lease_verdict claim(struct deciding *d, const struct prefix *subnet, bool any)
 {
 	struct block block = {
 		.node = d->holder, .pool = d->pool->name, .token = d->clock->token, .block = *subnet
 	};
 	enum lease_verdict r;
 
+	if (any && lease_view_recovering(d->view))
+		return REFUSE(d,
+			      "etcd went back: no subnet is given away before all nodes have said "
+			      "what they hold; try again later");
 	memcpy(block.claimed, d->clock->now, sizeof(block.claimed));
 	fill_lease(d, &block, d->call->verb == LEASE_RESERVE);
 	begin(d, d->holder);
+	compare_seen(d, "recovery");
 	r = put_block(d, &block);
 	r = r == LEASE_DO ? put_index(d, subnet) : r;
 	r = r == LEASE_DO ? lock_holder(d, &d->wish->mac) : r;
@@ -337,7 +343,7 @@ static enum lease_verdict acquire(struct deciding *d)
 	found = find_free(d, &subnet);
 	if (found == -ENOSPC)
 		return REFUSE(d, "every subnet of %s is taken", pool_view_show(d->pool, shown));
-	return found < 0 ? out_of_memory(d) : claim(d, &subnet);
+	return found < 0 ? out_of_memory(d) : claim(d, &subnet, true);
 }
 
 static enum lease_verdict taken_by(struct deciding *d, const struct block *block,
@@ -371,7 +377,7 @@ static enum lease_verdict take_one(struct deciding *d)
 	if (d->busy(d->call->network, subnet, d->arg))
 		return REFUSE(d, "lease taken: %s is just being given to another",
 			      prefix_print(subnet, text));
-	return claim(d, subnet);
+	return claim(d, subnet, false);
 }
 
 /* --- to give back --------------------------------------------------------------------------- */

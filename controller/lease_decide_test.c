@@ -83,6 +83,7 @@ static void the_first_lease_makes_the_extent(void **unused)
 	(void)unused;
 	begin();
 	expect_plan(LEASE_ACQUIRE, NULL, "192.0.2.5",
+		    "if recovery absent\n"
 		    "if block/default/" FIRST " absent\n"
 		    "if node/lease-192.0.2.5 absent\n"
 		    "if extent/default/over absent\n"

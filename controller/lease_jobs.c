@@ -249,7 +249,7 @@ static void start(struct job *j)
 		return;
 	}
 	j->state = SENT;
-	if (plan_send(jobs->o.store, jobs->o.prefix, &decision.plans.v[0], NULL, TIMEOUT_MS,
+	if (plan_send(jobs->o.store, jobs->o.prefix, &decision.plans.v[0], NULL, 0, TIMEOUT_MS,
 		      on_reply, j, &j->pending) < 0)
 		unavailable(j, "out of memory");
 	else

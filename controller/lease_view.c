@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "controller/decide_recovery.h"
 #include "controller/lease_api.h"
 #include "controller/lease_view_parts.h"
 #include "lib/lease_holder.h"
@@ -12,6 +13,8 @@ struct lease_view {
 	struct mirror mirror;
 	void (*done)(void *answer);
 	bool in_sync, anew, failed;
+	bool went_back;        /* etcd did, once at least */
+	uint32_t before;       /* the highest number of a recovery that was known then */
 	bool changed;          /* since the last settling */
 	int64_t open_revision; /* of what is being told */
 	/* What the pools and settings of the mirror mean. */
@@ -320,7 +323,8 @@ static bool is_of_interest(const char *key)
 	if (key_parse(key, &parsed) < 0)
 		return false;
 	return parsed.kind == KEY_BLOCK || parsed.kind == KEY_NODE || parsed.kind == KEY_POOL ||
-	       parsed.kind == KEY_EXTENT || parsed.kind == KEY_CONFIG;
+	       parsed.kind == KEY_EXTENT || parsed.kind == KEY_CONFIG ||
+	       parsed.kind == KEY_RECOVERY;
 }
 
 static void close_changes(struct lease_view *v, int64_t revision)
@@ -372,7 +376,20 @@ void lease_view_listing(struct lease_view *v)
 
 void lease_view_doubt(struct lease_view *v)
 {
-	v->anew = true;
+	uint32_t number = 0, longest;
+
+	v->anew = v->went_back = true;
+	if (recovery_numbers(&v->mirror, &number, &longest) && number > v->before)
+		v->before = number;
+}
+
+bool lease_view_recovering(const struct lease_view *v)
+{
+	uint32_t number = 0, longest;
+
+	recovery_numbers(&v->mirror, &number, &longest);
+	/* Until one is opened: the one that is there, the restore brought along. */
+	return (v->went_back && number <= v->before) || recovery_is_open(&v->mirror);
 }
 
 void lease_view_in_sync(struct lease_view *v, int64_t revision)

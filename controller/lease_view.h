@@ -45,7 +45,7 @@ AUTO_DEFINE(struct lease_view *, lease_view_free)
 
 /* Which keys: from .. up to but not including end. */
 #define LEASE_VIEW_FROM "block/"
-#define LEASE_VIEW_END  "pool0"
+#define LEASE_VIEW_END  "removed/"
 
 void lease_view_put(struct lease_view *v, const char *key, const struct store_kv *kv);
 void lease_view_deleted(struct lease_view *v, const char *key, int64_t revision);
@@ -63,6 +63,8 @@ bool lease_view_ready(const struct lease_view *v);
 int64_t lease_view_revision(const struct lease_view *v);
 const struct mirror *lease_view_mirror(const struct lease_view *v);
 const struct config_vxlan *lease_view_vxlan(const struct lease_view *v);
+/* Whether etcd went back and the recovery has not ended: no block is given away. */
+bool lease_view_recovering(const struct lease_view *v);
 /* Which pool a network's leases come from; NULL: none. */
 const struct pool_view *lease_view_pool(const struct lease_view *v, const char *network);
 /* Of any name; NULL: it has neither a pool for leases nor ever had one. "": the list of networks.

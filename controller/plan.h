@@ -12,8 +12,8 @@
 #include "lib/err.h"
 #include "lib/store.h"
 
-/* Work adds a compare and a put of its own. */
-#define PLAN_MAX (STORE_TXN_MAX - 1)
+/* Work adds two compares and a put of its own. */
+#define PLAN_MAX (STORE_TXN_MAX - 2)
 
 struct plan {
 	char *subject;  /* "node/n1" */

@@ -54,8 +54,8 @@ static int add_token(struct request *r, const struct elect *elect)
 }
 
 int plan_send(struct store *store, const char *prefix, const struct plan *plan,
-	      const struct elect *elect, uint32_t timeout_ms, store_reply_fn *fn, void *arg,
-	      struct store_call **ret)
+	      const struct elect *elect, int64_t recovery, uint32_t timeout_ms, store_reply_fn *fn,
+	      void *arg, struct store_call **ret)
 {
 	AUTO(request_done) struct request *r = calloc(1, sizeof(*r));
 	struct store_txn txn;
@@ -68,6 +68,12 @@ int plan_send(struct store *store, const char *prefix, const struct plan *plan,
 	e = elect ? add_token(r, elect) : 0;
 	if (e < 0)
 		return e;
+	if (elect)
+		r->compares[r->n_compares++] = (struct store_compare){
+			.key = whole(r, prefix, "recovery"),
+			.target = STORE_MOD_REVISION,
+			.number = recovery,
+		};
 	for (size_t i = 0; i < plan->n_compares; i++) {
 		struct store_compare *c = &r->compares[r->n_compares++];
 

@@ -6,6 +6,7 @@ SRCS += $(addprefix controller/, \
 	mirror.c \
 	plan.c \
 	decide_removals.c \
+	decide_recovery.c \
 	decide_routes.c \
 	decide_repairs.c \
 	decide_pools.c \
@@ -37,6 +38,7 @@ PURE_TESTS += $(addprefix controller/, \
 	lease_view_test \
 	lease_decide_test \
 	decide_routes_test \
+	decide_recovery_test \
 	keeper_test \
 	keeper_return_test \
 	)

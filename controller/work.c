@@ -6,11 +6,14 @@
 #include <sys/queue.h>
 
 #include "controller/plan_send.h"
+#include "lib/backoff.h"
 #include "lib/log.h"
 
 #define TIMEOUT_MS 8000
 /* After an answer that says nothing about the state. */
 #define REST_MS 500
+/* A subject that etcd refused and that nobody plans any more is forgotten after this. */
+#define FORGET_MS 60000
 
 struct job {
 	LIST_ENTRY(job) entry;
@@ -18,8 +21,10 @@ struct job {
 	struct store_call *call; /* NULL: ended, and rests */
 	char *subject, *sentence;
 	bool quiet;
-	int64_t revision; /* done: until the mirror has seen this */
-	uint64_t until;   /* not known: until then, in ms */
+	int64_t revision;  /* done: until the mirror has seen this */
+	uint64_t until;    /* not known: until then, in ms */
+	unsigned failures; /* etcd answered so often in a row with an error */
+	bool ripe;         /* it failed and has rested: kept for the count */
 };
 LIST_HEAD(job_list, job);
 
@@ -27,6 +32,7 @@ struct work {
 	struct work_options o;
 	struct job_list jobs;
 	struct timer rest;
+	int64_t recovery;
 	struct work_stats stats;
 };
 
@@ -40,6 +46,19 @@ static void job_free(struct job *j)
 	free(j->subject);
 	free(j->sentence);
 	free(j);
+}
+
+/* Wakes when the first that rests may go on. */
+static void wake_later(struct work *w)
+{
+	uint64_t now = timers_now(w->o.timers), first = UINT64_MAX;
+	const struct job *j;
+
+	LIST_FOREACH(j, &w->jobs, entry)
+		if (!j->call && !j->revision && !j->ripe && j->until < first)
+			first = j->until;
+	if (first != UINT64_MAX)
+		timer_set(w->o.timers, &w->rest, first > now ? first - now : 0, REST_MS / 4);
 }
 
 static void on_rest(void *arg)
@@ -90,10 +109,20 @@ void work_seen(struct work *w, int64_t revision)
 	while (j) {
 		struct job *next = LIST_NEXT(j, entry);
 
-		if (!j->call && (j->revision ? j->revision <= revision : j->until <= now))
-			job_free(j);
+		if (!j->call && (j->revision ? j->revision <= revision : j->until <= now)) {
+			j->ripe = !j->revision && j->failures;
+			if (!j->ripe || now - j->until > FORGET_MS)
+				job_free(j);
+		}
 		j = next;
 	}
+	if (!w->rest.set)
+		wake_later(w);
+}
+
+void work_set_recovery(struct work *w, int64_t revision)
+{
+	w->recovery = revision;
 }
 
 bool work_busy(const struct work *w, const char *subject)
@@ -101,20 +130,42 @@ bool work_busy(const struct work *w, const char *subject)
 	const struct job *j;
 
 	LIST_FOREACH(j, &w->jobs, entry)
-		if (strcmp(j->subject, subject) == 0)
+		if (!j->ripe && strcmp(j->subject, subject) == 0)
 			return true;
 	return false;
 }
 
 /* --- one transaction ------------------------------------------------------------------------ */
 
-static void rest(struct job *j)
+static void rest(struct job *j, uint64_t ms)
 {
-	struct timers *timers = j->work->o.timers;
+	j->until = timers_now(j->work->o.timers) + ms;
+	wake_later(j->work);
+}
 
-	j->until = timers_now(timers) + REST_MS;
-	if (!j->work->rest.set)
-		timer_set(timers, &j->work->rest, REST_MS, REST_MS / 4);
+/* etcd takes what it refused before: nothing else that it refused need wait. */
+static void accepted(struct work *w)
+{
+	struct job *j;
+
+	LIST_FOREACH(j, &w->jobs, entry)
+		if (!j->call && j->failures)
+			j->until = timers_now(w->o.timers);
+}
+
+/* How often in a row the last attempts at this failed. */
+static unsigned take_failures(struct work *w, const char *subject)
+{
+	struct job *j = LIST_FIRST(&w->jobs);
+	unsigned failures;
+
+	while (j && !(j->ripe && strcmp(j->subject, subject) == 0))
+		j = LIST_NEXT(j, entry);
+	if (!j)
+		return 0;
+	failures = j->failures;
+	job_free(j);
+	return failures;
 }
 
 static void on_reply(const struct store_reply *reply, void *arg)
@@ -129,14 +180,17 @@ static void on_reply(const struct store_reply *reply, void *arg)
 	if (reply->err) {
 		w->stats.failed++;
 		log_warning("work", "%s: %s", j->subject, reply->text);
-		rest(j);
+		rest(j, backoff_refused_ms(&j->failures));
 	} else if (!reply->succeeded) {
 		w->stats.refused++;
 		log_debug("work", "%s has changed meanwhile", j->subject);
-		rest(j);
+		j->failures = 0;
+		rest(j, REST_MS);
 	} else {
 		w->stats.done++;
 		j->revision = reply->revision;
+		if (j->failures)
+			accepted(w);
 		if (j->quiet)
 			log_debug("work", "%s", j->sentence);
 		else
@@ -154,11 +208,12 @@ static int start(struct work *w, const struct plan *plan)
 		return -ENOMEM;
 	j->work = w;
 	j->quiet = plan->quiet;
+	j->failures = take_failures(w, plan->subject);
 	j->subject = strdup(plan->subject);
 	j->sentence = strdup(plan->sentence);
 	LIST_INSERT_HEAD(&w->jobs, j, entry);
 	r = j->subject && j->sentence ? plan_send(w->o.store, w->o.prefix, plan, w->o.elect,
-						  TIMEOUT_MS, on_reply, j, &j->call)
+						  w->recovery, TIMEOUT_MS, on_reply, j, &j->call)
 				      : -ENOMEM;
 	if (r < 0) {
 		log_error("work", "%s: %s", plan->subject, strerror(-r));

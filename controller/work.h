@@ -6,7 +6,8 @@
  *
  * Decides nothing. A plan whose compares fail, or whose reply is lost, is no trouble: the mirror
  * shows what there is, and the next pass plans anew. So a subject rests until the mirror has seen
- * what its last transaction did, or for a moment if that is not known.
+ * what its last transaction did, or for a moment if that is not known. What etcd answers with an
+ * error rests longer each time.
  */
 #pragma once
 
@@ -35,6 +36,8 @@ AUTO_DEFINE(struct work *, work_free)
 
 /* Up to which revision the mirror knows everything. */
 void work_seen(struct work *w, int64_t revision);
+/* MOD revision of the record `recovery`, 0 without one: every transaction compares it. */
+void work_set_recovery(struct work *w, int64_t revision);
 bool work_busy(const struct work *w, const char *subject);
 /* Sends what there is room for; how many at the end were left. Those that are busy, and all when it
  * may not act any more, are passed over. */

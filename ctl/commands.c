@@ -388,9 +388,9 @@ const struct command commands[] = {
 		.max = 1,
 		.arguments = { ARG_NODE },
 		.help = "mark a node as removed, after saying what it holds",
-		.more = "The blocks of a removed node are taken when it has been silent for "
-			"config's reclaimAfter;\n"
-			"with --now at once, which is refused while its agent is alive.",
+		.more = "The blocks of a removed node are freed when it has been silent for the "
+			"reclaimAfter of its\n"
+			"record; with --now at once, which is refused while its agent is alive.",
 		.examples = EXAMPLES("roostctl node delete n2 --yes"),
 		.flags = FLAGS("now", "yes"),
 		.run = node_delete,

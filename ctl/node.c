@@ -277,8 +277,8 @@ static int say_held(struct ctl *ctl, const struct nodes *n, const char *node, bo
 	fprintf(stderr, "node %s: %zu %s, %zu %s in use; its agent %s\n", node, blocks,
 		blocks == 1 ? "block" : "blocks", addresses,
 		addresses == 1 ? "address" : "addresses",
-		alive ? "is alive, so its blocks stay until it has been silent for config's "
-			"reclaimAfter"
+		alive ? "is alive, so its blocks stay until it has been silent for the "
+			"reclaimAfter of its record"
 		      : "is silent");
 	return 0;
 }

@@ -89,9 +89,9 @@ def bird_program(request, bird_versions):
 
 
 @pytest.fixture
-def bird_driver(build):
+def bird_driver(sanitized):
     """bird_driver(node): a control-socket client (lab/bird_driver.py); it must end well."""
-    program = pathlib.Path(os.environ.get("ROOST_BUILD_SANITIZE", build)).resolve() / "bird-driver"
+    program = sanitized / "bird-driver"
     started = []
 
     def start(node, **kwargs):
@@ -107,6 +107,12 @@ def build():
     """The folder with the programs under test."""
     default = pathlib.Path(__file__).resolve().parent.parent / "build"
     return pathlib.Path(os.environ.get("ROOST_BUILD", default)).resolve()
+
+
+@pytest.fixture(scope="session")
+def sanitized(build):
+    """The same programs with ASan and UBSan; those under test if there are no others."""
+    return pathlib.Path(os.environ.get("ROOST_BUILD_SANITIZE", build)).resolve()
 
 
 @pytest.fixture
@@ -219,6 +225,13 @@ def pytest_runtest_makereport(item, call):
     if report.when == "teardown":
         for lab in labs:
             lab.remove_files()
+
+
+def pytest_runtest_setup(item):
+    mark = item.get_closest_marker("plain")
+    build, sanitized = (os.environ.get(f"ROOST_BUILD{s}") for s in ("", "_SANITIZE"))
+    if mark and build and build == sanitized:
+        pytest.skip(f"not on the sanitizer build: {mark.args[0]}")
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -2,9 +2,12 @@
 """Faults as roostd tells them: one sentence each that names the thing and says what to do."""
 
 import datetime
+import os
+import resource
+import socket
 
 from lab import wait_until
-from lab.agent import Agent
+from lab.agent import Agent, pool
 from lab.site import Site
 
 
@@ -99,3 +102,28 @@ def test_etcd_gone_and_a_strangers_route(lab, build, etcd):
     assert "etcd" in status["notReady"] and status["attachments"] == 1
     assert pod.address in a.agent.held()
     wait_until(lambda: a.agent.metrics()["roost_etcd_connected"] == 0, 30, "the metric")
+
+
+def test_a_lack_of_files_is_outlived(etcd, agents):
+    """Connections take the last descriptors while etcd restarts; all of them end at once."""
+    pool(etcd)
+    agent = agents().start()
+    pid = agent.process.pid
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    used = {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (max(used) + 4, hard))
+    clients = [socket.socket(socket.AF_UNIX) for _ in range(60)]
+    for c in clients:
+        c.connect(str(agent.socket))
+    agent.process.wait_log("socket: no connection can be accepted: Too many open files")
+    etcd.members[0].restart()
+    agent.process.pause()
+    for c in clients:
+        c.close()
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+    agent.process.resume()
+    # Less than the time after which the agent closes idle connections, which is an event too.
+    assert agent.api("GET", "/v1/status", timeout=15).status == 200
+    agent.wait_well("socket")
+    agent.wait_well("etcd", 30)
+    assert agent.assign("c1")

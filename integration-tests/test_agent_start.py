@@ -12,6 +12,8 @@ import pytest
 from lab import wait_until
 from lab.agent import PREFIX, pool, put
 from lab.cni import failure
+from lab.process import sanitizer_errors
+from lab.statics import FAR, StaticScene
 
 
 def refused(agent, *flags):
@@ -150,12 +152,16 @@ def test_identity_is_chosen_once_per_boot(lab, agents):
 
 
 def test_two_machines_of_one_name(etcd, lab, agents):
-    """The living keeps it, the dead gives way; both addresses are told."""
+    """The living keeps it; the dead gives way, after the time that its record promises."""
     pool(etcd, cidr="10.1.0.0/24", blockSize=28)
-    first = agents(node=lab.node("same")).start()
+    put(etcd, "config", reclaimAfter=900)
+    # A minute is 200 ms: fifteen of them are 3 s.
+    first = agents("--minute", "200", node=lab.node("same")).start()
     address = first.assign("a")[0]
     wait_until(lambda: etcd.get(PREFIX + "status/node/same"), 10, "its status")
-    second = agents(node=lab.node("same")).spawn()
+    wait_until(lambda: json.loads(etcd.get(PREFIX + "node/same")).get("reclaimAfter") == 900, 10,
+               "its promise")
+    second = agents("--minute", "200", node=lab.node("same")).spawn()
     reason = second.wait_health("registration", "10.250.0.2")
     assert "10.250.0.3" in reason and second.status()["ready"] is False
     assert second.refuses("b").code == 11
@@ -167,7 +173,11 @@ def test_two_machines_of_one_name(etcd, lab, agents):
     # Its lease would live for another minute.
     etcd.delete(PREFIX + "status/node/same")
     before = json.loads(etcd.get(PREFIX + "node/same"))
-    second.start()
+    began = time.monotonic()
+    second.spawn()
+    assert "roostctl node delete same --now" in second.wait_health("registration", "takes the name")
+    wait_until(lambda: second.status()["ready"], 30, "the second to take the name over")
+    assert time.monotonic() - began > 3
     after = json.loads(etcd.get(PREFIX + "node/same"))
     assert after["machine"] == second.node.machine_id != before["machine"]
     # The blocks are the name's; what the other held on its own boot does not count.
@@ -213,6 +223,17 @@ def test_sigterm_is_quick_and_clean(etcd, agent, away):
     assert failure(agent.plugin, "ADD").code == 11
     etcd.members[0].resume()
     assert etcd.get(PREFIX + "node/n1")
+
+
+def test_a_stop_frees_nothing_that_is_still_used(lab, etcd, sanitized):
+    """Its end takes a block from the addresses' part, which informs the others, static routes too."""
+    scene = StaticScene(lab, etcd, sanitized, 1)
+    agent = scene.agents[0]
+    assert agent.assign("c1")
+    scene.route("far", subnet=FAR[4], gateway=scene.gw(1))
+    scene.wait_status("far", "n1", lambda s: s.get("subnet"))
+    agent.stop()
+    assert not sanitizer_errors(agent.log), agent.log
 
 
 def waits(agent):

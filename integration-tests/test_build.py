@@ -29,6 +29,7 @@ def tree(tmp_path_factory):
     return copy
 
 
+@pytest.mark.plain("it is linked dynamically")
 def test_the_plugins_link_rule_makes_small_static_programs(lab, build):
     probe = build / "static-probe"
     assert "statically linked" in subprocess.run(["file", probe], capture_output=True, text=True).stdout

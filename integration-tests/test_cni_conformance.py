@@ -247,7 +247,7 @@ def _(s):
 
 @row(7)
 def _(s):
-    """stdin: unreadable 5; no JSON object, or more than one, 6; no name 7"""
+    """stdin: unreadable or endless 5; no JSON object, or more than one, 6; no name 7"""
     _, env = s.pod()
     good = json.dumps(s.conf())
     for text in " ", good[:-1], "[]", '"x"', good + "x", '{"name": 5}':

@@ -61,6 +61,7 @@ def state(pod):
 # --- the program ---------------------------------------------------------------------------------
 
 
+@pytest.mark.plain("it is linked dynamically")
 def test_it_is_small_and_static(build):
     said = subprocess.run(["file", build / "roost"], capture_output=True, text=True).stdout
     assert "statically linked" in said

@@ -21,6 +21,26 @@ def spool(node):
     return [json.loads(p.read_text()) for p in folder.iterdir()] if folder.exists() else []
 
 
+# --- any -----------------------------------------------------------------------------------------
+
+
+def test_a_configuration_without_an_end_ends(node, build, fake_agent):
+    """Within the time of the command: 9 s for an ADD, 1 s for STATUS."""
+    fake_agent()
+    calls = [(verb, node.popen([build / program], stdin=subprocess.PIPE, text=True,
+                               stdout=subprocess.PIPE, env={
+                                   "CNI_COMMAND": verb, "CNI_CONTAINERID": "c1", "CNI_IFNAME": "eth0",
+                                   "CNI_NETNS": "/run/netns/p1", "CNI_PATH": "/usr/lib/cni"}))
+             for program in ("roost", "roost-ipam") for verb in ("STATUS", "ADD")]
+    for _, p in calls:
+        p.stdin.write('{"cniVersion": "1.1.0", ')
+        p.stdin.flush()
+    for verb, p in calls:
+        assert p.wait(30) == 1, verb
+        error = json.loads(p.stdout.read())
+        assert error["code"] == 5 and "on stdin has no end: 24 bytes came" in error["msg"], error
+
+
 # --- DEL -----------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,8 @@ import time
 import pytest
 
 from lab.agent import PREFIX, pool, put
-from lab.controller import (Controller, Simulated, acts, etcd_txn, leader_id, pool_of_all)
+from lab.controller import (Controller, Simulated, acts, etcd_txn, leader_id, owned, pool_of_all,
+                            revoke_status)
 from lab.ctl import Ctl
 from lab.kube import KubeApi
 from lab.wait import wait_until
@@ -86,6 +87,7 @@ def test_three_controllers_while_leaders_die_stop_and_are_cut_off(lab, etcd, bui
 
 
 @pytest.mark.limit(200)
+@pytest.mark.plain("it measures time")
 def test_five_hundred_of_five_thousand_nodes_are_removed(lab, etcd, build, record_property):
     pool_of_all(etcd)
     keys = {}
@@ -113,16 +115,6 @@ def test_five_hundred_of_five_thousand_nodes_are_removed(lab, etcd, build, recor
     assert peak < 128
 
 
-def revoke_status(etcd, node):
-    """As if its lease had run out, which takes a minute."""
-    status = next(kv for kv in etcd.list(f"{PREFIX}status/node/{node}"))
-    etcd.call("/v3/lease/revoke", {"ID": str(status.lease)})
-
-
-def owned(etcd, node):
-    return {k for k, v in etcd.dump(PREFIX + "block/").items() if json.loads(v)["node"] == node}
-
-
 @pytest.mark.limit(150)
 def test_a_stopped_node_keeps_and_a_removed_one_loses_its_addresses(lab, etcd, build, agents):
     pool(etcd, cidr="10.1.0.0/27", blockSize=28, cooldownSeconds=0)
@@ -143,9 +135,9 @@ def test_a_stopped_node_keeps_and_a_removed_one_loses_its_addresses(lab, etcd, b
     assert "silent" in ctl("node list") and len(owned(etcd, "n1")) == 1
     assert c.metrics()['roost_cluster_nodes{state="silent"}'] == 1
     assert n2.refuses("more").code == 100
+    # It serves as soon as etcd has confirmed that its blocks are still its own.
     n1.start()
-    # Silent for longer than its status lives: it gives nothing before it has looked at its blocks.
-    n1.process.wait_log("every block has been looked at")
+    first |= {n1.assign("again")[0]}
     assert first <= set(n1.held())
 
     # Removed while it lives: it keeps what pods use, and the controller says so.

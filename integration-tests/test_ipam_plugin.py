@@ -20,6 +20,7 @@ def conf(version="1.1.0", ipam=None, **fields):
 # --- the program ---------------------------------------------------------------------------------
 
 
+@pytest.mark.plain("it is linked dynamically")
 def test_it_is_small_and_static(build):
     program = build / "roost-ipam"
     assert "statically linked" in subprocess.run(["file", program], capture_output=True,

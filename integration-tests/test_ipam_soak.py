@@ -2,10 +2,16 @@
 """Ten agents, eighty clients and a minute in which nothing stays up.
 
 Clients (tools/ipam_load.c) ADD, ADD again and DEL at random. Meanwhile agents are killed,
-stopped and cut off, so are members of etcd, and pools are edited, deleted and made anew. The
+stopped and cut off, so are members of etcd, which also goes back to a snapshot, and pools are
+edited, deleted and made anew. A node is removed while its agent is stopped or cut off, and
+comes back; another one's name is taken by a copy of its machine. The
 judge is the clients' own log: an address has an owner from the moment an ADD's reply was
-received until its DEL is sent, and never two. Afterwards files, etcd and memory tell the same
-as that log.
+received until its DEL is sent, and never two. Only what a node held that was silent for
+reclaimAfter, and then lost its blocks, is another's (class Void). Afterwards files, etcd and
+memory tell the same as that log.
+
+A minute of agents and controller lasts MINUTE ms, so that reclaimAfter (900 s) is 6 s, and agents
+are stopped for longer than that.
 
 The pools are scarce and their blocks small, so that blocks change hands all the time: network
 `float` has one address to a block at first, asked for by number too. It lies over the
@@ -26,7 +32,9 @@ import time
 import pytest
 
 from lab import EtcdError, wait_until
-from lab.agent import PREFIX, Agent, pool
+from lab.agent import PREFIX, Agent, pool, put
+from lab.controller import Controller, revoke_status
+from lab.ctl import Ctl
 from lab.gateway import b64, prefix_end
 
 SECONDS = int(os.environ.get("ROOST_SOAK_SECONDS", "40"))
@@ -36,6 +44,8 @@ SEED = int(os.environ.get("ROOST_SOAK_SEED", time.time_ns() % 100000))
 NODES, WORKERS, SLOTS = 10, 8, 4
 # A client's longest pause in ms: some 1,000 operations a second leave etcd its part of two cores.
 THINK = 120
+MINUTE = 400
+RECLAIM = 15 * MINUTE / 1000
 
 # Which network of ours a CNI network's addresses lie in: as ipam_load.c asks for them.
 NETWORK = {"pods": "default", "float": "float"}
@@ -96,6 +106,15 @@ def lives(operations, wrong):
     return told
 
 
+class Void(collections.namedtuple("Void", "clients begin end")):
+    """These clients' node was silent from begin on, and had lost its name or blocks at the end."""
+
+    def apply(self, life):
+        if life.container.startswith(self.clients + "-") and life.since < self.end and (
+                life.until is None or life.until > self.begin):
+            life.until = max(self.begin, life.since)
+
+
 def find_double(told, wrong):
     """Whoever got an address before the one who had it sent its DEL."""
     holders = collections.defaultdict(list)
@@ -116,10 +135,13 @@ def find_odd_errors(operations, wrong):
             wrong.append(f"an odd error: {op}")
 
 
-def judge(operations):
+def judge(operations, voids=()):
     """Those who hold something at the end; raises with all that is wrong."""
     wrong = []
     told = lives(operations, wrong)
+    for void in voids:
+        for life in told:
+            void.apply(life)
     find_double(told, wrong)
     find_odd_errors(operations, wrong)
     assert not wrong, f"{len(wrong)} things are wrong\n" + "\n".join(wrong[:20])
@@ -132,12 +154,15 @@ def judge(operations):
 class Load:
     """The clients of one node."""
 
-    def __init__(self, node, build, seed):
-        node.pod("load")
-        self.node, self.path = node, node.lab.dir / f"{node.name}.load.log"
+    def __init__(self, node, build, seed, name=None):
+        """name: with what its containers' names begin."""
+        self.node, self.name = node, name or node.name
+        if not node.path("/run/netns/load").exists():
+            node.pod("load")
+        self.path = node.lab.dir / f"{self.name}.load.log"
         self.path.touch()
         self._file, self.count = open(self.path, "rb"), 0
-        self._popen = node.popen([build / "ipam-load", node.name, build / "roost-ipam", self.path,
+        self._popen = node.popen([build / "ipam-load", self.name, build / "roost-ipam", self.path,
                                   seed, WORKERS, SLOTS, THINK],
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
@@ -206,9 +231,13 @@ class OnAgents(Turmoil):
 
     def strike(self):
         agent = self.random.choice(self.agents)
-        kind = self.random.choice(["kill", "kill", "kill", "stop", "cut"])
+        kind = self.random.choice(["kill", "kill", "kill", "stop", "cut", "pause"])
         self.note(kind, agent.node.name)
-        if kind == "cut":
+        if kind == "pause":
+            agent.process.pause()
+            self.pause(1, 1.5 * RECLAIM)
+            agent.process.resume()
+        elif kind == "cut":
             self.switch.cut(agent.node)
             self.pause(0.2, 3)
             self.switch.restore(agent.node)
@@ -224,11 +253,27 @@ class OnAgents(Turmoil):
 
 
 class OnEtcd(Turmoil):
-    def __init__(self, etcd, *args):
+    def __init__(self, etcd, pools, *args):
+        """pools: nobody cuts a pool another way between a snapshot and its return."""
         super().__init__("etcd", *args)
-        self.etcd, self.switch = etcd, etcd.switch
+        self.etcd, self.switch, self.pools, self.strikes = etcd, etcd.switch, pools, 0
 
     def strike(self):
+        self.strikes += 1
+        if self.strikes % 6 == 3:
+            self.go_back()
+        else:
+            self.hit()
+
+    def go_back(self):
+        with self.pools:
+            snapshot = self.etcd.save()
+            self.pause(1, 4)
+            self.note("restore")
+            self.etcd.restore(snapshot, new_id=self.random.random() < 0.5)
+        self.pause(3, 5)
+
+    def hit(self):
         """One member, seldom two at once: then nobody can write."""
         victims = self.random.sample(self.etcd.members, 2 if self.random.random() < 0.2 else 1)
         kind = self.random.choice(["pause", "pause", "kill", "stop", "isolate", "cut"])
@@ -256,9 +301,10 @@ class OnEtcd(Turmoil):
 class OnPools(Turmoil):
     """As an operator who cannot make up his mind, and with the controller's part in it."""
 
-    def __init__(self, etcd, *args):
+    def __init__(self, etcd, pools, *args):
         super().__init__("pools", *args)
         self.etcd, self.float, self.size = etcd, "float-a", FLOAT["blockSize"]
+        self.pools = pools
 
     def put(self, name, **record):
         self.etcd.put(f"{PREFIX}pool/{name}", json.dumps(record))
@@ -268,8 +314,9 @@ class OnPools(Turmoil):
 
     def strike(self):
         try:
-            self.random.choice([self.make_anew, self.make_another, self.edit, self.move,
-                                self.move])()
+            with self.pools:
+                self.random.choice([self.make_anew, self.make_another, self.edit, self.move,
+                                    self.move])()
         except (OSError, EtcdError) as e:
             self.note("given up", str(e))
         self.pause(0.5, 2)
@@ -325,6 +372,129 @@ class OnPools(Turmoil):
         return reply.get("succeeded", False)
 
 
+class OnNodes(Turmoil):
+    """Nodes with clients of their own, who have given everything back when a round has ended."""
+
+    def __init__(self, name, etcd, build, *args):
+        super().__init__(name, *args)
+        self.etcd, self.build, self.rounds = etcd, build, 0
+        self.loads, self.voids = [], []
+
+    def load(self, agent):
+        self.rounds += 1
+        self.loads.append(Load(agent.node, self.build, self.rounds, f"{self.name}{self.rounds}"))
+        return self.loads[-1]
+
+    def end(self, load):
+        for command, answer in ("hold", "held"), ("drain", "drained"):
+            load.order(command)
+            load.wait(answer)
+        load.close()
+
+    def silence(self, agent):
+        """Its status is gone, as after a minute without a word."""
+        def gone():
+            if self.etcd.get(f"{PREFIX}status/node/{agent.node.name}"):
+                revoke_status(self.etcd, agent.node.name)
+            return True
+        wait_until(gone, 60, "the status to go", errors=(OSError, EtcdError, StopIteration))
+
+    def until(self, fn, seconds):
+        """Whether it came true, unless the end comes first."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not self.stop.is_set():
+            try:
+                if fn():
+                    return True
+            except (OSError, EtcdError):
+                pass
+            time.sleep(0.1)
+        return False
+
+
+class OnRemovals(OnNodes):
+    """A node is removed while it is silent, and comes back when its blocks are others'."""
+
+    def __init__(self, agent, ctl, *args):
+        super().__init__("removed", *args)
+        self.agent, self.ctl, self.key = agent, ctl, f"{PREFIX}removed/{agent.node.name}"
+
+    def strike(self):
+        agent, load = self.agent, self.load(self.agent)
+        self.pause(0.5, 2)
+        kind = self.random.choice(["pause", "pause", "kill", "cut"])
+        begin = time.monotonic_ns()
+        if kind == "cut":
+            self.etcd.switch.cut(agent.node)
+        else:
+            getattr(agent.process, kind)()
+        self.silence(agent)
+        asked = self.until(lambda: self.ctl.run(
+            f"node delete {agent.node.name} --yes").returncode == 0, 30)
+        freed = asked and self.until(lambda: self.etcd.get(self.key) is None, 60)
+        self.voids.append(Void(load.name, begin, time.monotonic_ns()))
+        self.note(f"after {kind}" if freed else "not removed")
+        if kind == "cut":
+            self.etcd.switch.restore(agent.node)
+        elif kind == "pause":
+            agent.process.resume()
+        else:
+            agent.spawn()
+        self.take_back()
+        self.pause(1, 3)
+        self.end(load)
+
+    def take_back(self):
+        """Also one that a restore brought back."""
+        wait_until(lambda: self.etcd.delete(self.key) >= 0, 60, "the removal to be undone",
+                   errors=(OSError, EtcdError))
+
+
+class OnNames(OnNodes):
+    """Two machines of one name, made from one image."""
+
+    def __init__(self, machines, *args):
+        super().__init__("copied", *args)
+        self.holder, self.other = machines
+
+    def strike(self):
+        if self.random.random() < 0.4:
+            self.start_a_copy()
+        else:
+            self.take_over()
+        self.pause(0, 1)
+
+    def start_a_copy(self):
+        load = self.load(self.holder)
+        self.pause(0, 1)
+        self.other.spawn()
+        copies = self.load(self.other)
+        self.pause(1, 3)
+        self.note("copy beside")
+        self.end(copies), self.end(load)
+        self.other.kill()
+
+    def take_over(self):
+        holder, other = self.holder, self.other
+        load = self.load(holder)
+        self.pause(0.5, 2)
+        begin = time.monotonic_ns()
+        self.etcd.switch.cut(holder.node)
+        self.silence(holder)
+        other.spawn()
+        taken = self.until(lambda: other.status()["ready"], 60)
+        self.voids.append(Void(load.name, begin, time.monotonic_ns()))
+        self.note("taken over" if taken else "not taken over")
+        copies = self.load(other)
+        self.pause(0.5, 1)
+        self.etcd.switch.restore(holder.node)
+        self.pause(1, 3)
+        self.end(load), self.end(copies)
+        if taken:
+            self.holder, self.other = other, holder
+        self.other.kill()
+
+
 # --- the end -------------------------------------------------------------------------------------
 
 
@@ -341,7 +511,8 @@ def bring_all_up(etcd, agents):
         if not agent.process.alive:
             agent.spawn()
     for agent in agents:
-        agent.wait_ready(30)
+        agent.process.resume()
+        agent.wait_ready(60)
 
 
 def check_blocks(etcd, agents):
@@ -349,7 +520,7 @@ def check_blocks(etcd, agents):
     networks, names = collections.defaultdict(list), {a.node.name for a in agents}
     for key, value in etcd.dump(PREFIX + "block/").items():
         network, block = key[len(PREFIX + "block/"):].split("/")
-        assert json.loads(value)["node"] in names, f"{key}: {value}"
+        assert json.loads(value)["node"] in names | {"gone", "copy"}, f"{key}: {value}"
         networks[network].append(ipaddress.ip_network(block.replace("-", "/")))
     for blocks in networks.values():
         for one, next_one in itertools.pairwise(sorted(blocks)):
@@ -376,7 +547,8 @@ def check_calm(etcd, agents, holding):
     for agent in agents:
         wait_until(lambda a=agent: not any(a.node.path("/run/roost/spool").glob("*.json")), 10,
                    f"the spool of {agent} to be read")
-        wait_until(lambda a=agent: settled(a), 20, f"etcd, files and {agent} to agree",
+        # A recovery may be open for 60 minutes.
+        wait_until(lambda a=agent: settled(a), 60, f"etcd, files and {agent} to agree",
                    errors=AssertionError)
     check_held(agents, holding)
     check_blocks(etcd, agents)
@@ -399,6 +571,11 @@ def test_the_judge_sees_what_is_wrong():
     assert judge(log(a, b)) == [] and len(judge(log(a))) == 1
     # From the DEL on it may be given to others, however long the DEL takes.
     judge(log(a, "9 20 0 del api pods n1-0-0-1 0 - ", "2 10 0 add exec pods n2-0-0-1 0 10.1.0.1 "))
+    # Nor what a node held that has lost its blocks meanwhile, but what it gives after that does.
+    late = "6 7 0 add api pods n2-0-0-1 0 10.1.0.1 "
+    judge(log(a, late), [Void("n1", 5, 6)])
+    with pytest.raises(AssertionError, match="two owners"):
+        judge(log(a, late), [Void("n1", 2, 4)])
     # Another network is another world; one that failed is no owner.
     judge(log(a, "6 7 0 add exec float n2-0-0-1 0 10.1.0.1 "))
     judge(log(a, "6 7 0 add exec pods n2-0-0-1 11 - not ready"))
@@ -419,14 +596,26 @@ def test_no_address_has_two_owners_whatever_happens(lab, build):
     pool(etcd, "main", **MAIN)
     pool(etcd, "spare", **SPARE)
     pool(etcd, "float-a", **FLOAT)
-    agents = [Agent(node, build, etcd).spawn() for node in lab.nodes(NODES)]
-    for agent in agents:
+    put(etcd, "config", reclaimAfter=900)
+    Controller(lab.node("c1"), build, etcd, "--lease", "2", "--minute", MINUTE).start()
+    agents = [Agent(node, build, etcd, "--minute", MINUTE).spawn() for node in lab.nodes(NODES)]
+    # Those of other clients: they come and go.
+    gone = Agent(lab.node("gone"), build, etcd, "--minute", MINUTE).spawn()
+    first = lab.node("copy")
+    copies = [Agent(node, build, etcd, "--minute", MINUTE)
+              for node in (first, lab.node("copy", machine_id=first.machine_id))]
+    copies[0].spawn()
+    for agent in (*agents, gone, copies[0]):
         agent.wait_ready()
     loads = [Load(a.node, build, SEED + 100 * i) for i, a in enumerate(agents)]
 
     stop, story, begin = threading.Event(), [], time.monotonic()
+    pools = threading.Lock()
+    nodes = [OnRemovals(gone, Ctl(lab.node("op"), build, etcd), etcd, build, SEED + 4, stop, story),
+             OnNames(copies, etcd, build, SEED + 5, stop, story)]
     turmoils = [OnAgents(agents, etcd.switch, SEED + 1, stop, story),
-                OnEtcd(etcd, SEED + 2, stop, story), OnPools(etcd, SEED + 3, stop, story)]
+                OnEtcd(etcd, pools, SEED + 2, stop, story),
+                OnPools(etcd, pools, SEED + 3, stop, story), *nodes]
     for t in turmoils:
         t.start()
     try:
@@ -439,22 +628,25 @@ def test_no_address_has_two_owners_whatever_happens(lab, build):
     finally:
         stop.set()
         for t in turmoils:
-            t.join(60)
+            t.join(120)
         print(f"seed {SEED}", *story, sep="\n")
     assert not broken, broken
-    bring_all_up(etcd, agents)
+    nodes[0].take_back()
+    bring_all_up(etcd, [*agents, gone, nodes[1].holder])
     all_of(loads, "hold", "held")
 
-    operations = [op for load in loads for op in load.operations()]
+    voids = [void for t in nodes for void in t.voids]
+    passing = [op for t in nodes for load in t.loads for op in load.operations()]
+    operations = passing + [op for load in loads for op in load.operations()]
     done = collections.Counter(op.verb for op in operations if op.code == 0)
     failed = collections.Counter(op.code for op in operations if op.code != 0)
     counts = sum((t.counts for t in turmoils), collections.Counter())
     print(f"{len(operations)} operations in {spent:.0f} s: {dict(done)}, failed: {dict(failed)}, "
           f"{dict(counts)}")
-    held = judge(operations)
+    held = judge(operations, voids)
     check_calm(etcd, agents, held)
     all_of(loads, "drain", "drained")
-    assert judge([op for load in loads for op in load.operations()]) == []
+    assert judge(passing + [op for load in loads for op in load.operations()], voids) == []
     check_calm(etcd, agents, [])
     check_logs(agents)
     for load in loads:

@@ -4,6 +4,7 @@ else changes."""
 
 import re
 import time
+from datetime import datetime
 
 import pytest
 
@@ -122,6 +123,45 @@ def test_what_netlink_announces_comes_back_at_once(scene):
     s.wait_repaired("all of two pods", 8)
     print(f"back after {min(took):.0f} to {max(took):.0f} ms")
     s.end()
+
+
+def test_repairs_do_not_outlast_the_tampering(scene):
+    """How long each route was missing, by the kernel's own words and times."""
+    s = scene()
+    monitor = s.node.spawn("monitor", "ip -ts monitor route")
+
+    def listens():
+        s.node.ip("route replace 203.0.113.77 dev eth0 proto 99")
+        return "203.0.113.77" in monitor.log
+    wait_until(listens, 20, "the monitor to listen")
+    since = time.monotonic()
+    while time.monotonic() < since + 8:
+        s.node.run("ip route flush proto 114")
+        time.sleep(0.2)
+    wait_until(lambda: s.state() == s.before, 60, "everything to come back")
+    s.node.ip("route del 203.0.113.77 dev eth0 proto 99")
+    monitor.wait_log("Deleted 203.0.113.77")
+    missing = missing_times(monitor.log, s.pods[0].v4)
+    print(f"missing {len(missing)} times, {max(missing):.3f} s at most, {missing[-1]:.3f} s at last")
+    assert len(missing) >= 10
+    assert max(missing) < 1
+    assert len(s.told()) < 3 * len(s.objects()) + 10
+    assert "restored each time" in s.member.log
+    s.end()
+
+
+def missing_times(log, address):
+    """Of a route in what `ip -ts monitor` shows: seconds from each removal to its return."""
+    out, gone = [], None
+    for when, deleted in re.findall(rf"\[(\S+)\] (Deleted )?{re.escape(address)} dev", log):
+        at = datetime.fromisoformat(when)
+        if deleted:
+            gone = gone or at
+        elif gone:
+            out.append((at - gone).total_seconds())
+            gone = None
+    assert gone is None
+    return out
 
 
 def test_settings_come_back_with_the_next_compare(scene):

@@ -496,6 +496,7 @@ def test_events_in_single_bytes_and_in_one_piece(api, start):
     api.wait(lambda: any(r.query.get("resourceVersion") == "2002" for r in api.requests))
 
 
+@pytest.mark.plain("it measures memory")
 def test_one_object_at_a_time_in_memory(api, build, node):
     """500 Nodes of 100 kB in one page: as one tree it would be far more."""
     for i in range(500):

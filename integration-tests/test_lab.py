@@ -12,11 +12,12 @@ import threading
 
 import pytest
 
-from lab import CommandError, EtcdError, process, wait_until
+from lab import CommandError, EtcdError, process, steady, wait_until
 from lab.bird import BirdError
 from lab.etcd import PASSWORD, USER
 from lab.gateway import b64
 from lab.session import Session, sweep
+from lab.steady import SteadyPing
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -145,10 +146,36 @@ def test_a_sanitizer_report_is_noticed(make_lab):
     lab.node().spawn("bad", "echo x.c:1:2: runtime error: signed integer overflow").wait()
     with pytest.raises(AssertionError, match="integer overflow"):
         lab.close()
-    lab.processes.clear()
+    lab.remove_files()
+
+
+def test_a_sanitizer_report_of_a_command_is_noticed(node):
+    """Also of one that is expected to fail."""
+    with pytest.raises(CommandError, match="heap-use-after-free"):
+        node.run(["sh", "-c", "echo ==1==ERROR: AddressSanitizer: heap-use-after-free >&2; exit 1"],
+                 check=False)
 
 
 # --- links ---------------------------------------------------------------------------------------
+
+
+def test_a_steady_ping_counts_every_loss(lab, monkeypatch):
+    """Those between two answers, and those that nothing follows."""
+    monkeypatch.setattr(steady, "GRACE", 1)
+    a, b = lab.nodes(2)
+    fabric = lab.switch([a, b])
+    pings = [SteadyPing(a, "192.168.50.2", name=f"ping{i}") for i in range(3)]
+    assert pings[0].stop() == []
+    before = [max(p.answered()) for p in pings[1:]]
+    fabric.cut(b)
+    for p in pings[1:]:
+        p.process.wait_log(r"no answer yet for icmp_seq=(\d+)\n(.*\n)*.*no answer yet")
+    lost = pings[1].stop()
+    assert len(lost) >= 2 and lost[0] > before[0] and lost[-1] == lost[0] + len(lost) - 1
+    fabric.restore(b)
+    pings[2].wait_more()
+    lost = pings[2].stop()
+    assert len(lost) >= 2 and lost[-1] < max(pings[2].answered())
 
 
 def test_a_cable_carries_both_families(lab):

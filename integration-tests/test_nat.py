@@ -155,7 +155,7 @@ def test_what_somebody_does_to_the_table_is_undone(nats):
         if "ruleset" in line:
             n1.node.run("nft -f -", input=STRANGERS)
             s.others = [s.strangers(n1.node)]
-    # Now it is a fight, and slower; and one that comes to an end.
+    # Now it is a fight, which the log counts.
     for line in TAMPERING[3:]:
         n1.node.run(["nft", line])
         wait_until(lambda: s.table(n1) == right, 60, f"what `nft {line}` did to be undone")

@@ -49,6 +49,23 @@ def about(times):
     return pytest.approx(times, abs=0.2)
 
 
+def test_a_configuration_that_cannot_be_written_is_tried_again(site):
+    site.put("pool/web", cidr="10.1.0.0/16")
+    m, = site.start(1)
+    m.wait_configured()
+    # The folder alone, as a file system that was remounted after an error.
+    m.node.run("mount --bind /etc/bird /etc/bird")
+    m.node.run("mount -o remount,bind,ro /etc/bird")
+    site.put("peer/tor", address="192.0.2.9", asn=64999)
+    m.agent.wait_health("bird-config", "unwritable: ", 30)
+    m.agent.wait_health("bird-config", "Read-only file system", 30)
+    assert "192.0.2.9" not in m.node.read("/etc/bird/bird.conf")
+    m.node.run("umount /etc/bird")
+    m.agent.wait_well("bird-config", 60)
+    assert "192.0.2.9" in m.node.read("/etc/bird/bird.conf")
+    assert "n_192_0_2_9" in m.bird.birdc("show protocols")
+
+
 class Untouched:
     """Insists that BIRD is exactly as it was: file, last reconfiguration, sessions."""
 
@@ -295,6 +312,36 @@ def test_bird_that_comes_late_crashes_or_leaves_its_socket(site):
     wait_established(a)
     a.agent.wait_well("bird", 30)
     a.wait_configured()
+
+
+def test_routes_of_bird_that_another_program_removes_are_back_at_once(lab, dual_etcd, build,
+                                                                      bird_program):
+    """BIRD's own scan comes every 20 s. What BIRD itself removes is no reason to ask it."""
+    site = Site(lab, build, dual_etcd, program=bird_program)
+    site.dual_pools()
+    n1, n2 = site.start(2)
+    for m in n1, n2:
+        m.pod("p")
+        m.wait_configured()
+    site.settle()
+    # What goes with a session BIRD removes itself.
+    sessions = n2.established()
+    for how in "disable", "enable":
+        for session in sessions:
+            n2.bird.birdc(f"{how} {session}")
+        wait_until(lambda: bool(n1.by_bird()) == bool(n1.by_bird("-6")) == (how == "enable"), 60,
+                   f"what `{how}` does to BIRD's routes")
+    site.settle()
+    assert "was removed by another program" not in n1.agent.log
+    for _ in range(2):
+        for family in "-4", "-6":
+            before = n1.by_bird(family)
+            assert before
+            n1.node.run(["ip", family, "route", "flush", "proto", "bird"])
+            began = time.monotonic()
+            wait_until(lambda: n1.by_bird(family) == before, 5, f"BIRD's routes ({family})")
+            print(f"{family}: back after {time.monotonic() - began:.2f} s")
+    n1.agent.process.wait_log("was removed by another program")
 
 
 def test_what_a_reload_cannot_mend_is_told_and_left_alone(site):

@@ -223,17 +223,18 @@ def test_a_route_that_somebody_removes_is_back_and_counted(scene):
         wait_reached(n1, 1, f)
         status = s.wait_status(f"kept{f}", "n1", lambda x: x.get("tampered"))
         assert status["tampered"]["count"] == 1 and status["tampered"]["last"]
-    # A thousand times: it is put back ever more slowly, and never given up.
-    before = cpu(a)
+    # A thousand times, as fast as can be: restored five times and then five times a second.
+    before, since = cpu(a), time.monotonic()
     n1.run(["sh", "-c", f"i=0; while [ $i -lt 1000 ]; do ip route del {FAR[4]} proto 115 "
             "2>/dev/null; i=$((i + 1)); done"], timeout=60)
     used = cpu(a) - before
     print(f"the agent used {used * 1000:.0f} ms of processor for 1,000 removals")
-    assert used < 1
-    status = s.wait_status("kept4", "n1", lambda x: "again and again" in x.get("error", "")
-                           or x["tampered"]["count"] > 3)
-    assert 3 < status["tampered"]["count"] < 30
-    wait_until(lambda: FAR[4] in held(n1), 60, "the route to be put back")
+    took = time.monotonic() - since
+    assert used < 0.1 + 0.02 * took
+    wait_reached(n1, 1, 4)
+    status = s.wait_status("kept4", "n1", lambda x: x["tampered"]["count"] > 3)
+    assert status["tampered"]["count"] < 10 + 5 * took
+    a.process.wait_log("restored each time")
     metrics = a.metrics()
     assert metrics["roost_static_routes_applied"] == 2
     assert metrics["roost_static_routes_tampered_total"] >= 4

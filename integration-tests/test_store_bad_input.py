@@ -578,6 +578,8 @@ class Etcd:
                 return self.lists(request)
             return http(200, {"header": HEADER, "count": "1", "kvs": [
                 {"key": b64("/listed"), "mod_revision": "2", "version": "1"}]})
+        if request.path == "/v3/kv/txn":  # after a lost stream: was etcd restored?
+            return http(403, {"code": 7, "message": "etcdserver: permission denied"})
         return self.stream(request)
 
     def stream(self, request):

@@ -7,6 +7,8 @@ each is seen to have its effect, and each compare to be true and false where it 
 
 import base64
 import operator
+import os
+import signal
 import time
 
 import pytest
@@ -614,6 +616,40 @@ def test_an_etcd_restored_from_a_backup_is_listed_anew(lab, store_driver, new_id
     watch.wait_state({"/a": "old", "/b": "old"})
     etcd.put("/d", "1")
     watch.wait_key("/d", "1")
+    watch.check()
+
+
+RESTORED = {
+    # The key that was lost is written again at its own revision: just the raft term is lower.
+    "by-its-term": (3, ["/a", "/b"], "raft term"),
+    # A cluster that never restarted has the term of a restored one.
+    "by-a-list": (0, ["/b", "/c"], "/a at an older revision"),
+}
+
+
+@pytest.mark.parametrize("restarts, writes, words", RESTORED.values(), ids=RESTORED)
+def test_a_restore_overtaken_by_writes_is_noticed(lab, store_driver, restarts, writes, words):
+    """The same cluster id, and a revision beyond what the client knew before it was stopped."""
+    etcd = lab.etcd(unix=True)
+    for _ in range(restarts):
+        etcd.members[0].restart()
+    store = store_driver(flags=["--etcd", f"unix://{etcd.members[0].socket}"])
+    etcd.put("/a", "old")
+    snapshot = etcd.save()
+    watch = store.watch("/")
+    watch.wait_sync()
+    known = etcd.put("/a", "lost")
+    watch.wait_key("/a", "lost")
+    store.wait_notice("watching")
+    os.kill(store.pid, signal.SIGSTOP)
+    etcd.kill()
+    etcd.restore(snapshot, new_id=False)
+    for key in writes:
+        revision = etcd.put(key, "new")
+    assert revision == known + 1
+    os.kill(store.pid, signal.SIGCONT)
+    assert words in store.wait_notice("revision-went-back").text
+    watch.wait_state(etcd.dump())
     watch.check()
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Large ranges: what a list and a watch of 50,000 keys cost the client in memory."""
 
+import pytest
+
 from lab.gateway import b64
 
 KEYS = 50_000
@@ -14,6 +16,7 @@ def fill(etcd):
             for n in range(start, start + 125)]})
 
 
+@pytest.mark.plain("it measures memory")
 def test_fifty_thousand_keys_are_listed_and_watched_in_little_memory(lab, store_driver):
     etcd = lab.etcd()
     node = lab.node("client")

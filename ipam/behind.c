@@ -234,10 +234,12 @@ static void on_reply(const struct store_reply *reply, void *arg)
 		settle(b, e);
 	}
 	b->n_batch = 0;
+	if (written && b->config.written)
+		b->config.written(b->config.arg);
 	if (written)
 		behind_kick(b);
 	else if (reply->err != -ECANCELED && b->config.refused)
-		b->config.refused(b->config.arg);
+		b->config.refused(reply, b->config.arg);
 }
 
 static int send_batch(struct behind *b, int64_t fence)

@@ -24,8 +24,13 @@ struct behind_config {
 	/* Key and MOD revision of our node record; 0: not registered, wait. */
 	const char *fence_key;
 	int64_t (*fence)(void *arg);
-	/* The fence was not the expected one: find out, then behind_kick(). May be NULL. */
-	void (*refused)(void *arg);
+	/*
+	 * Nothing was written: etcd refuses (reply->err), or the fence was not the expected one.
+	 * behind_kick() after a while, not at once. May be NULL.
+	 */
+	void (*refused)(const struct store_reply *reply, void *arg);
+	/* A transaction was applied. May be NULL. */
+	void (*written)(void *arg);
 	void *arg;
 };
 int behind_new(const struct behind_config *config, struct behind **ret);

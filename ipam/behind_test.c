@@ -28,8 +28,9 @@ static int64_t fence(void *arg)
 	return ((struct bench *)arg)->fence;
 }
 
-static void refused(void *arg)
+static void refused(const struct store_reply *reply, void *arg)
 {
+	(void)reply;
 	((struct bench *)arg)->refusals++;
 }
 
@@ -59,7 +60,9 @@ static int setup(void **state)
 {
 	static const struct store_watch_handlers handlers = { on_put, on_deleted, on_in_sync };
 	struct bench *b = calloc(1, sizeof(*b));
-	struct behind_config config = { NULL, NODE, fence, refused, b };
+	struct behind_config config = {
+		.fence_key = NODE, .fence = fence, .refused = refused, .arg = b
+	};
 
 	b->store = store_fake_new();
 	b->fence = store_fake_put(b->store, NODE, "us");

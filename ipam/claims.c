@@ -18,7 +18,8 @@ struct claims_call {
 	char pool[NAME_TEXT], network[NAME_TEXT];
 	struct prefix cidr, block;
 	uint8_t block_size;
-	int64_t extent_revision, extents_seen, fence;
+	int64_t extent_revision, extents_seen, fence, replaces, recovery_seen;
+	char recovery[RECOVERY_TEXT];
 	bool specific;
 	unsigned tries;
 	struct spans usable; /* numbers of blocks */
@@ -31,7 +32,9 @@ struct claims_call {
 	void *arg;
 	/* Whole keys of the transaction under way. */
 	char node_key[KEY_FULL_TEXT], block_key[KEY_FULL_TEXT], index_key[KEY_FULL_TEXT];
+	char replaced_key[KEY_FULL_TEXT]; /* the former owner's index */
 	char extent_key[KEY_FULL_TEXT], extents[KEY_FULL_TEXT], extents_end[KEY_FULL_TEXT];
+	char recovery_key[KEY_FULL_TEXT];
 };
 
 struct claims {
@@ -300,6 +303,12 @@ static const struct store_kv *first(const struct store_op_reply *op)
 	return op->n ? &op->kvs[0] : NULL;
 }
 
+/* Absent, or the record that is to be replaced. */
+static bool is_as_compared(const struct claims_call *c, const struct store_kv *block)
+{
+	return (block ? block->mod_revision : 0) == c->replaces;
+}
+
 /* The compares failed: the failure branch shows which. */
 static void refused(struct claims_call *c, const struct store_reply *reply)
 {
@@ -313,10 +322,11 @@ static void refused(struct claims_call *c, const struct store_reply *reply)
 	block = first(&reply->ops[1]);
 	if (!node || node->mod_revision != c->fence)
 		deliver_outcome(c, CLAIM_STALE, "our node record has changed");
-	else if (block)
+	else if (!is_as_compared(c, block))
 		block_exists(c, block);
 	else
-		deliver_outcome(c, CLAIM_STALE, "the extents of the network have changed");
+		deliver_outcome(c, CLAIM_STALE,
+				"the extents of the network or the recovery have changed");
 }
 
 static void settled_after_loss(struct claims_call *c, const struct store_settled *s)
@@ -327,7 +337,7 @@ static void settled_after_loss(struct claims_call *c, const struct store_settled
 	config->fence_moved(s->fence_revision, config->arg);
 	if (s->outcome == STORE_APPLIED)
 		deliver_done(c, s->witness->mod_revision, s->witness->create_revision);
-	else if (s->witness)
+	else if (!is_as_compared(c, s->witness))
 		block_exists(c, s->witness);
 	else if (try_block(c) < 0)
 		deliver_outcome(c, CLAIM_STALE, "our node record has changed");
@@ -370,6 +380,7 @@ static int make_keys(struct claims_call *c)
 	r = r ?: key_full(prefix, key, c->extent_key);
 	r = r ?: keys_of_extents(key, c->network);
 	r = r ?: key_full(prefix, key, c->extents);
+	r = r ?: key_full(prefix, "recovery", c->recovery_key);
 	if (r < 0)
 		return r;
 	end = store_prefix_end(c->extents);
@@ -395,7 +406,8 @@ static int make_values(const struct claims_call *c, struct values *v)
 	char token[64], now[TIME_TEXT];
 	struct block block = { .network = c->network,
 			       .node = c->claims->config.node,
-			       .pool = c->pool };
+			       .pool = c->pool,
+			       .recovery = c->recovery };
 	struct host_block index = { .pool = c->pool };
 	struct extent extent = { .cidr = c->cidr, .block_size = c->block_size };
 	uint64_t random;
@@ -434,8 +446,9 @@ static int send_claim(struct claims_call *c, const struct values *v)
 	bool make_extent = !c->extent_revision;
 	const struct store_compare compares[] = {
 		equals(c->node_key, STORE_MOD_REVISION, c->fence),
-		equals(c->block_key, STORE_CREATE_REVISION, 0),
+		equals(c->block_key, STORE_MOD_REVISION, c->replaces),
 		equals(c->extent_key, STORE_CREATE_REVISION, c->extent_revision),
+		equals(c->recovery_key, STORE_MOD_REVISION, c->recovery_seen),
 		/* Nobody has cut anything in this network since we checked for overlaps. */
 		{ .key = c->extents,
 		  .range_end = c->extents_end,
@@ -443,24 +456,28 @@ static int send_claim(struct claims_call *c, const struct values *v)
 		  .relation = STORE_LESS,
 		  .number = c->extents_seen + 1 },
 	};
-	const struct store_op success[] = {
+	struct store_op success[4] = {
 		put(c->block_key, v->block),
 		put(c->index_key, v->index),
-		put(c->extent_key, v->extent),
 	};
+	size_t n = 2;
 	const struct store_op failure[] = {
 		{ .kind = STORE_GET, .key = c->node_key },
 		{ .kind = STORE_GET, .key = c->block_key },
 	};
-	const struct store_txn txn = {
+	struct store_txn txn = {
 		.compares = compares,
-		.n_compares = make_extent ? 4 : 3,
+		.n_compares = make_extent ? 5 : 4,
 		.success = success,
-		.n_success = make_extent ? 3 : 2,
 		.failure = failure,
 		.n_failure = 2,
 	};
 
+	if (make_extent)
+		success[n++] = put(c->extent_key, v->extent);
+	if (c->replaces)
+		success[n++] = (struct store_op){ .kind = STORE_DELETE, .key = c->replaced_key };
+	txn.n_success = n;
 	c->tries++;
 	c->claims->stats.tried++;
 	return store_txn_settled(c->claims->config.store, &txn, 0, 0, on_settled, c, &c->pending);
@@ -521,6 +538,19 @@ int claims_claim(struct claims *claims, const struct claim *claim, claim_fn *fn,
 		return -ENOMEM;
 	c->extent_revision = claim->extent_revision;
 	c->extents_seen = claim->extents_seen;
+	c->recovery_seen = claim->recovery_seen;
+	c->replaces = claim->replaces;
+	snprintf(c->recovery, sizeof(c->recovery), "%s", claim->recovery ?: "");
+	if (claim->replaces) {
+		char key[KEY_TEXT];
+
+		r = key_host_block(key, claim->owner, c->network, &claim->need->block);
+		r = r ?: key_full(claims->config.prefix, key, c->replaced_key);
+		if (r < 0) {
+			call_free(c);
+			return r;
+		}
+	}
 	c->on_claim = fn;
 	c->arg = arg;
 	r = copy_need(c, claim->need);

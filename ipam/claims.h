@@ -39,6 +39,13 @@ struct claim {
 	const struct block_need *need; /* copied */
 	int64_t extent_revision;       /* CREATE revision of the pool's extent; 0: there is none */
 	int64_t extents_seen;          /* without one: extents are known up to this revision */
+	/* In a recovery: its id, for the block's record; whose record to replace, at which
+	 * MOD revision. NULL and 0: none. */
+	const char *recovery, *owner;
+	int64_t replaces;
+	/* MOD revision of the record `recovery` as it is known, 0: there is none. A claim that was
+	 * decided before etcd went back, or before that was settled, is refused. */
+	int64_t recovery_seen;
 };
 
 enum claim_outcome {

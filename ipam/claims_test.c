@@ -86,7 +86,9 @@ static void on_claim(const struct claim_result *result, void *arg)
 
 static struct claims_call *start(struct bench *b)
 {
-	struct claim claim = { &b->need, b->extent, b->extents_seen };
+	struct claim claim = { .need = &b->need,
+			       .extent_revision = b->extent,
+			       .extents_seen = b->extents_seen };
 	struct claims_call *call = NULL;
 
 	assert_int_equal(claims_claim(b->claims, &claim, on_claim, b, &call), 0);
@@ -250,6 +252,63 @@ static void nothing_is_cut_by_an_extent_that_was_made_anew(void **state)
 }
 
 /* --- lost replies --------------------------------------------------------------------------- */
+
+/* --- in a recovery -------------------------------------------------------------------------- */
+
+/* Of the block that a restore has brought back as b's. */
+static struct claim taking_back(struct bench *b)
+{
+	taken_by(b, "b", "10.1.0.64-26");
+	b->extent = store_fake_put(b->store, P "extent/default/web",
+				   "{\"cidr\":\"10.1.0.0/24\",\"blockSize\":26}");
+	b->need.specific = true;
+	assert_int_equal(prefix_parse("10.1.0.64/26", &b->need.block), 0);
+	return (struct claim){
+		.need = &b->need,
+		.extent_revision = b->extent,
+		.extents_seen = b->extent,
+		.owner = "b",
+		.recovery = "r1",
+		.replaces = store_fake_get(b->store, BLOCK "10.1.0.64-26")->mod_revision
+	};
+}
+
+static void a_block_is_taken_back_from_a_restored_owner(void **state)
+{
+	struct bench *b = *state;
+	struct claim claim = taking_back(b);
+
+	store_fake_put(b->store, P "host/b/ipv4/block/default/10.1.0.64-26", "{}");
+	claim.recovery_seen = store_fake_put(b->store, P "recovery", "{\"id\":\"r1\"}");
+	assert_int_equal(claims_claim(b->claims, &claim, on_claim, b, NULL), 0);
+	store_fake_run(b->store);
+	assert_int_equal(b->last.outcome, CLAIM_DONE);
+	assert_non_null(strstr(store_fake_get(b->store, BLOCK "10.1.0.64-26")->value,
+			       "\"recovery\":\"r1\""));
+	assert_null(store_fake_get(b->store, P "host/b/ipv4/block/default/10.1.0.64-26"));
+}
+
+static void a_recovery_that_changes_meanwhile_takes_nothing_away(void **state)
+{
+	struct bench *b = *state;
+	struct claim claim = taking_back(b);
+
+	claim.recovery_seen = store_fake_put(b->store, P "recovery", "{\"id\":\"r1\"}");
+	store_fake_put(b->store, P "recovery", "{\"id\":\"r1\",\"longest\":7200}");
+	assert_int_equal(claims_claim(b->claims, &claim, on_claim, b, NULL), 0);
+	store_fake_run(b->store);
+	/* Not "taken": the other's record is the one that was to be replaced. */
+	assert_int_equal(b->last.outcome, CLAIM_STALE);
+}
+
+static void a_claim_of_before_a_recovery_is_refused(void **state)
+{
+	struct bench *b = *state;
+
+	store_fake_put(b->store, P "recovery", "{\"id\":\"r1\"}");
+	claim(b, CLAIM_STALE);
+	assert_int_equal(count_blocks(b), 0);
+}
 
 static void a_claim_whose_reply_was_lost_is_found_to_be_ours(void **state)
 {
@@ -443,6 +502,9 @@ int main(void)
 		CASE(nothing_is_claimed_under_another_registration),
 		CASE(nothing_is_cut_when_another_extent_has_appeared),
 		CASE(nothing_is_cut_by_an_extent_that_was_made_anew),
+		CASE(a_block_is_taken_back_from_a_restored_owner),
+		CASE(a_recovery_that_changes_meanwhile_takes_nothing_away),
+		CASE(a_claim_of_before_a_recovery_is_refused),
 		CASE(a_claim_whose_reply_was_lost_is_found_to_be_ours),
 		CASE(a_claim_that_was_lost_is_sent_again_and_a_late_copy_changes_nothing),
 		CASE(a_late_claim_does_not_come_back_after_the_release),

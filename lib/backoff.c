@@ -17,3 +17,8 @@ uint64_t backoff_usec(unsigned failures, uint64_t first, uint64_t max)
 		random = 0;
 	return full / 2 + full / 2 * (random % 1024) / 1024;
 }
+
+uint64_t backoff_refused_ms(unsigned *failures)
+{
+	return backoff_usec(++*failures, 100000, 30000000) / 1000;
+}

@@ -9,3 +9,6 @@
  * between the half and the whole. All in microseconds.
  */
 uint64_t backoff_usec(unsigned failures, uint64_t first, uint64_t max);
+
+/* Counts a write that etcd refused, and says how long to rest: 0.1 s doubling to 30 s, in ms. */
+uint64_t backoff_refused_ms(unsigned *failures);

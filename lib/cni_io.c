@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,25 @@
 
 #include "lib/auto.h"
 #include "lib/clock.h"
+
+/* --- time ----------------------------------------------------------------------------------- */
+
+static uint64_t now_ms(void)
+{
+	return clock_monotonic_us() / 1000;
+}
+
+struct deadline deadline_in(unsigned ms)
+{
+	return (struct deadline){ now_ms() + ms };
+}
+
+unsigned deadline_left(const struct deadline *d)
+{
+	uint64_t now = now_ms();
+
+	return now < d->at_ms ? (unsigned)(d->at_ms - now) : 0;
+}
 
 /* --- stdin and stdout ----------------------------------------------------------------------- */
 
@@ -22,13 +42,31 @@ static int input_failed(struct cni_error *e, int error)
 	return -error;
 }
 
-int cni_input_read(int fd, char **ret, size_t *ret_len, struct cni_error *e)
+/* Positive: there is something to read, its end too; 0: the deadline has passed. */
+static int wait_input(int fd, const struct deadline *d)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return TEMP_FAILURE_RETRY(poll(&p, 1, (int)deadline_left(d)));
+}
+
+int cni_input_read(int fd, const struct deadline *d, char **ret, size_t *ret_len,
+		   struct cni_error *e)
 {
 	AUTO(free) char *text = NULL;
 	size_t len = 0, room = 0;
 	ssize_t n;
 
 	do {
+		int ready = wait_input(fd, d);
+
+		if (ready < 0)
+			return input_failed(e, errno);
+		if (ready == 0)
+			return cni_fail(e, CNI_CODE_IO,
+					"the network configuration on stdin has no end: %zu bytes "
+					"came, and the time for this command is over",
+					len);
 		if (len == room) {
 			char *grown = realloc(text, room = room ? room * 4 : 16384);
 
@@ -71,25 +109,6 @@ int cni_output_write(int fd, const char *text)
 		}
 	}
 	return 0;
-}
-
-/* --- time ----------------------------------------------------------------------------------- */
-
-static uint64_t now_ms(void)
-{
-	return clock_monotonic_us() / 1000;
-}
-
-struct deadline deadline_in(unsigned ms)
-{
-	return (struct deadline){ now_ms() + ms };
-}
-
-unsigned deadline_left(const struct deadline *d)
-{
-	uint64_t now = now_ms();
-
-	return now < d->at_ms ? (unsigned)(d->at_ms - now) : 0;
 }
 
 /* --- the pod's namespace -------------------------------------------------------------------- */

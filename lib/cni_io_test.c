@@ -31,12 +31,13 @@ static void input_is_read_to_its_end(void **unused)
 {
 	(void)unused;
 	for (size_t len = 0; len <= CNI_INPUT_MAX; len = len ? len * 16 : 1) {
+		struct deadline soon = deadline_in(10000);
 		AUTO(close) int fd = file_of(len);
 		AUTO(free) char *text = NULL;
 		struct cni_error e = { 0 };
 		size_t got = 7;
 
-		assert_int_equal(cni_input_read(fd, &text, &got, &e), 0);
+		assert_int_equal(cni_input_read(fd, &soon, &text, &got, &e), 0);
 		assert_int_equal(got, len);
 	}
 }
@@ -44,18 +45,37 @@ static void input_is_read_to_its_end(void **unused)
 static void input_has_an_end(void **unused)
 {
 	(void)unused;
+	struct deadline soon = deadline_in(10000);
 	AUTO(close) int fd = file_of(CNI_INPUT_MAX + 1);
 	struct cni_error e = { 0 };
 	char *text = NULL;
 	size_t len;
 
-	assert_int_equal(cni_input_read(fd, &text, &len, &e), -EINVAL);
+	assert_int_equal(cni_input_read(fd, &soon, &text, &len, &e), -EINVAL);
 	assert_int_equal(e.code, CNI_CODE_DECODE);
-	assert_int_equal(cni_input_read(-1, &text, &len, &e), -EBADF);
+	assert_int_equal(cni_input_read(1000, &soon, &text, &len, &e), -EBADF);
 	assert_int_equal(e.code, CNI_CODE_IO);
 	assert_string_equal(e.msg.text,
 			    "cannot read the network configuration from stdin: Bad file "
 			    "descriptor");
+}
+
+static void input_without_an_end_is_given_up(void **unused)
+{
+	(void)unused;
+	struct deadline soon = deadline_in(20);
+	struct cni_error e = { 0 };
+	char *text = NULL;
+	size_t len;
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(write(ends[1], "{}", 2), 2);
+	assert_int_equal(cni_input_read(ends[0], &soon, &text, &len, &e), -EINVAL);
+	assert_int_equal(e.code, CNI_CODE_IO);
+	assert_non_null(strstr(e.msg.text, "on stdin has no end: 2 bytes came"));
+	close(ends[0]);
+	close(ends[1]);
 }
 
 static void output_ends_its_line(void **unused)
@@ -199,6 +219,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(input_is_read_to_its_end),
 		cmocka_unit_test(input_has_an_end),
+		cmocka_unit_test(input_without_an_end_is_given_up),
 		cmocka_unit_test(output_ends_its_line),
 		cmocka_unit_test(a_deadline_passes),
 		cmocka_unit_test(a_namespace_tells_what_its_interface_carries),

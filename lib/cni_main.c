@@ -83,7 +83,7 @@ static int run(struct cni_call *call, cni_verb_fn *const verbs[CNI_VERBS])
 		return print_versions();
 	call->deadline = deadline_of(call->env.verb);
 	call->conf.version = CNI_VERSION_NEWEST;
-	if (cni_input_read(STDIN_FILENO, &call->input, &call->input_len, &e) < 0 ||
+	if (cni_input_read(STDIN_FILENO, &call->deadline, &call->input, &call->input_len, &e) < 0 ||
 	    cni_conf_read(call->input, call->input_len, call->env.verb, &call->conf, &e) < 0 ||
 	    verbs[call->env.verb](call, &text, &e) < 0)
 		return fail(&e, call->conf.version);

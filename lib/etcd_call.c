@@ -11,6 +11,8 @@
 #define MAX_REPLY (64 * 1024 * 1024)
 /* What an attempt needs to be worth it. */
 #define LEAST_USEC 100000
+/* However slow etcd is, an attempt does not get more than this, or what its verb has. */
+#define MOST_MS 6000
 
 typedef int decode_fn(struct json_object *reply, struct etcd_reply *ret, struct err *err);
 
@@ -33,6 +35,12 @@ static const struct verb verbs_lease[] = {
 	[STORE_LEASE_REVOKE] = { "/v3/lease/revoke", etcd_decode_revoke, 1500 },
 };
 
+/* A member answers a keep-alive with a header that it filled before it asked the leader. */
+static bool linearizable(const struct verb *verb)
+{
+	return verb != &verb_probe && verb != &verbs_lease[STORE_LEASE_KEEPALIVE];
+}
+
 struct etcd_call {
 	struct store_call base;
 	TAILQ_ENTRY(etcd_call) entry;
@@ -47,17 +55,18 @@ struct etcd_call {
 	bool in_callback, cancelled, finished;
 	size_t endpoint;
 	unsigned failures;
+	unsigned late;     /* of these: sent, and not answered in time */
 	uint64_t deadline; /* 0: never */
 	uint32_t timeout_ms;
 	struct http_call *http;
 	struct curl_slist *headers;
 	sd_event_source *retry;
-	uint64_t sent; /* CLOCK_MONOTONIC, µs: this attempt */
-	int64_t floor; /* revision and era known when this attempt was sent */
-	unsigned era;
+	uint64_t sent;           /* CLOCK_MONOTONIC, µs: this attempt */
+	int64_t sent_boot;       /* the same by CLOCK_BOOTTIME, ns: a suspend must count */
+	struct etcd_known known; /* when this attempt was sent */
 	store_reply_fn *fn;
 	void *arg;
-	/* lists: where the next page starts, at which revision */
+	/* lists: where the next page starts, at which revision; txns: one of its keys */
 	char *key, *range_end;
 	size_t key_len;
 	int64_t limit, revision;
@@ -156,10 +165,25 @@ static bool may_go_on(const struct etcd_call *c, const struct etcd_error *error,
 	return !c->deadline || clock_monotonic_us() + delay + LEAST_USEC < c->deadline;
 }
 
+/* What etcd said, and what the operator does about it where only he can. */
 static const char *in_words(const struct etcd_call *c, const struct etcd_error *error, char *text,
 			    size_t size)
 {
-	snprintf(text, size, "etcd %s: %s", c->etcd->endpoints[c->endpoint].at.name, error->text);
+	const char *user = c->etcd->user ?: "";
+	int n = snprintf(text, size, "etcd %s: %s", c->etcd->endpoints[c->endpoint].at.name,
+			 error->text);
+
+	if (n < 0 || (size_t)n >= size)
+		return text;
+	if (error->err == -ENOSPC)
+		snprintf(text + n, size - (size_t)n,
+			 ": compact and defragment etcd, or raise its quota, then run `etcdctl "
+			 "alarm disarm`");
+	else if (error->err == -EACCES && c->key)
+		snprintf(text + n, size - (size_t)n,
+			 ": grant a role of user \"%s\" permission to %s %s (`etcdctl role "
+			 "grant-permission`)",
+			 user, c->writes ? "read and write" : "read", c->key);
 	return text;
 }
 
@@ -204,6 +228,7 @@ static void attempt_failed(struct etcd_call *c, const struct etcd_error *error)
 		return;
 	e->stats.failed_attempts++;
 	c->maybe_done = c->maybe_done || (c->writes && error->maybe_done);
+	c->late += error->err == -ETIMEDOUT && error->maybe_done;
 	c->logged_in_again = false; /* a later attempt may meet another token that is void */
 	if ((error->elsewhere || c->persistent) && !c->pinned) {
 		etcd_endpoint_failed(e, c->endpoint);
@@ -243,8 +268,16 @@ static void on_login(const struct store_reply *reply, void *arg)
 	struct etcd_call *login = arg, *c;
 	struct etcd *e = login->etcd;
 	struct etcd_endpoint *ep = &e->endpoints[login->endpoint];
-	int err = reply->err ?: (ep->token ? 0 : -ENOMEM);
-	struct etcd_error error = {
+	struct etcd_error error;
+	int err;
+
+	/* Disabled authentication refuses logins and every token; requests without one pass. Once
+	 * it is enabled, they are answered with "user name is empty", and the next login follows.
+	 */
+	if (reply->err == -ENOTSUP)
+		ep->token = strdup("");
+	err = reply->err && reply->err != -ENOTSUP ? reply->err : ep->token ? 0 : -ENOMEM;
+	error = (struct etcd_error){
 		.err = err,
 		/* A wrong password is wrong everywhere; anything else may be this member's trouble.
 		 */
@@ -360,6 +393,7 @@ static void succeeded(struct etcd_call *c, struct json_object *json, struct etcd
 	struct store_reply reply = {
 		.text = "",
 		.revision = decoded->header.revision,
+		.sent = c->sent_boot,
 		.succeeded = decoded->succeeded,
 		.ops = decoded->ops,
 		.n_ops = decoded->n_ops,
@@ -431,13 +465,21 @@ static int as_asked(const struct etcd_call *c, const struct etcd_reply *d, struc
 
 static void count(struct etcd_call *c, const struct http_reply *http)
 {
+	struct etcd *e = c->etcd;
+	uint64_t took = clock_monotonic_us() - c->sent;
 	enum server_outcome o = http->err == -ETIMEDOUT ? SERVER_LATE
 				: http->err             ? SERVER_UNREACHABLE
 				: http->status == 200   ? SERVER_DONE
 							: SERVER_REFUSED;
 
 	c->etcd->stats.outcomes[o]++;
-	histogram_add(&c->etcd->stats.duration, clock_monotonic_us() - c->sent);
+	histogram_add(&c->etcd->stats.duration, took);
+	/* Quick answers between slow ones make it shorter only bit by bit. */
+	if (http->err)
+		return;
+	e->patience_ms = e->patience_ms / 8 * 7;
+	if (e->patience_ms < took / 500)
+		e->patience_ms = took / 500 < MOST_MS ? (uint32_t)(took / 500) : MOST_MS;
 }
 
 static void on_http(const struct http_reply *http, void *arg)
@@ -478,7 +520,7 @@ static void on_http(const struct http_reply *http, void *arg)
 	}
 	/* If it is another etcd that answers, this call may be cancelled right here. */
 	c->in_callback = true;
-	etcd_check_header(c->etcd, &decoded.header, c->verb == &verb_probe ? 0 : c->floor, c->era);
+	etcd_check_header(c->etcd, c->endpoint, &decoded.header, &c->known);
 	c->in_callback = false;
 	if (c->cancelled)
 		call_free(c);
@@ -502,15 +544,24 @@ static int list_body(struct etcd_call *c)
 	return c->body ? 0 : -ENOMEM;
 }
 
-/* The attempt's own time: the verb's, or what is left of the call's. */
+/*
+ * The attempt's own time: the verb's, short so that a dead member is left soon; twice what answers
+ * took lately, and doubled when every member was late, because then they are slow, not dead. Never
+ * more than what is left of the call's.
+ */
 static uint32_t attempt_time(const struct etcd_call *c)
 {
 	uint64_t now = clock_monotonic_us(), left;
+	uint32_t ms = c->verb->attempt_ms;
 
+	if (ms < c->etcd->patience_ms)
+		ms = c->etcd->patience_ms;
+	for (size_t n = c->late / c->etcd->n_endpoints; n > 0 && ms < MOST_MS; n--)
+		ms = 2 * ms < MOST_MS ? 2 * ms : MOST_MS;
 	if (!c->deadline)
-		return c->verb->attempt_ms;
+		return ms;
 	left = c->deadline > now ? (c->deadline - now) / 1000 : 0;
-	return left < c->verb->attempt_ms ? (uint32_t)left ?: 1 : c->verb->attempt_ms;
+	return left < ms ? (uint32_t)left ?: 1 : ms;
 }
 
 static int attempt(struct etcd_call *c)
@@ -542,9 +593,10 @@ static int attempt(struct etcd_call *c)
 	if (!c->headers)
 		return -ENOMEM;
 	snprintf(url, sizeof(url), "%s%s", e->endpoints[c->endpoint].at.url, c->verb->path);
-	c->floor = e->revision;
-	c->era = e->era;
+	c->known = linearizable(c->verb) ? etcd_known(e, c->endpoint)
+					 : (struct etcd_known){ .era = e->era };
 	c->sent = clock_monotonic_us();
+	c->sent_boot = (int64_t)clock_boottime_ns();
 	e->stats.requests++;
 	q = (struct http_request){
 		.url = url,
@@ -591,6 +643,15 @@ static void note_ops(struct etcd_call *c, bool branch, const struct store_op *op
 		c->kinds[branch][i] = (uint8_t)ops[i].kind;
 }
 
+/* The key that stands for all of it in sentences: the first that is written, else read. */
+static const char *txn_key(const struct store_txn *txn)
+{
+	for (size_t i = 0; i < txn->n_success; i++)
+		if (txn->success[i].kind != STORE_GET)
+			return txn->success[i].key;
+	return txn->n_success ? txn->success[0].key : NULL;
+}
+
 static bool txn_writes(const struct store_txn *txn)
 {
 	for (size_t i = 0; i < txn->n_success; i++)
@@ -614,6 +675,7 @@ int etcd_txn(struct store *s, const struct store_txn *txn, uint32_t timeout_ms, 
 	if (!c)
 		return -ENOMEM;
 	c->writes = txn_writes(txn);
+	c->key = txn_key(txn) ? strdup(txn_key(txn)) : NULL;
 	c->repeatable = txn->repeatable || !c->writes;
 	c->persistent = txn->persistent;
 	note_ops(c, true, txn->success, txn->n_success);

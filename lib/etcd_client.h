@@ -21,9 +21,20 @@ TAILQ_HEAD(etcd_watches, etcd_watch);
 
 struct etcd_endpoint {
 	struct endpoint at;
-	char *token; /* NULL: log in first. Etcd's simple tokens hold on one member only. */
+	/* NULL: log in first; "": etcd asks for none, its authentication is disabled. Etcd's simple
+	 * tokens hold on one member only. */
+	char *token;
 	bool logging_in;
 	uint64_t heard; /* CLOCK_MONOTONIC, µs: it answered something */
+	/* The member that last answered there, and the highest raft term that it reported. */
+	uint64_t member_id, term;
+};
+
+/* What was known of etcd when a request was sent. */
+struct etcd_known {
+	unsigned era;
+	int64_t revision;
+	uint64_t member_id, term;
 };
 
 /* The one stream that carries all watches. */
@@ -62,6 +73,7 @@ struct etcd {
 	uint64_t cluster_id;
 	int64_t revision;
 	unsigned era;
+	uint32_t patience_ms; /* what an attempt needs at least, by how long answers took */
 	bool closing;
 	struct store_stats stats;
 };
@@ -88,13 +100,16 @@ int etcd_probe(struct etcd *e, size_t endpoint, const char *key, uint32_t timeou
 	       store_reply_fn *fn, void *arg, struct store_call **ret_call);
 void etcd_calls_done(struct etcd *e);
 /* etcd_era.c */
+struct etcd_known etcd_known(const struct etcd *e, size_t endpoint);
 /*
- * Compares what a reply's header says with what was seen before. floor and
- * era: e->revision and e->era when the request was sent; floor 0: the reply may be of
- * an older revision.
+ * Compares what a reply's header says with what was known when the request was sent.
+ * Reply to a request that is not linearizable: only the era is compared, all else is 0, because
+ * a member may lag.
  */
-void etcd_check_header(struct etcd *e, const struct etcd_header *header, int64_t floor,
-		       unsigned era);
+void etcd_check_header(struct etcd *e, size_t endpoint, const struct etcd_header *header,
+		       const struct etcd_known *known);
+/* A list showed this key at an older revision than an earlier list or event. */
+void etcd_key_went_back(struct etcd *e, const char *key);
 
 /* etcd_stream.c */
 int etcd_stream_init(struct etcd *e);

@@ -91,7 +91,8 @@ static int get_header(struct json_object *reply, struct etcd_header *ret, struct
 		return r;
 	r = get_unsigned(h, "cluster_id", &ret->cluster_id, err);
 	r = r ?: get_unsigned(h, "member_id", &ret->member_id, err);
-	return r ?: get_number(h, "revision", &ret->revision, err);
+	r = r ?: get_number(h, "revision", &ret->revision, err);
+	return r ?: get_unsigned(h, "raft_term", &ret->raft_term, err);
 }
 
 /* --- keys and values ------------------------------------------------------------------------ */

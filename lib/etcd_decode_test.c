@@ -71,6 +71,8 @@ static void say_reply(struct text *t, const struct etcd_reply *r)
 
 	say(t, "cluster %" PRIu64 " member %" PRIu64 " revision %" PRId64, r->header.cluster_id,
 	    r->header.member_id, r->header.revision);
+	if (r->header.raft_term)
+		say(t, " term %" PRIu64, r->header.raft_term);
 	if (r->succeeded)
 		say(t, " succeeded");
 	if (r->more)
@@ -126,7 +128,7 @@ static void expect_refusal(decode_fn *decode, const char *reply, const char *wan
 	assert_int_equal(decode(o, &r, NULL), -EBADMSG);
 }
 
-#define IDS "cluster 14841639068965178418 member 10276657743932975437 revision 5"
+#define IDS "cluster 14841639068965178418 member 10276657743932975437 revision 5 term 2"
 
 /* --- ranges --------------------------------------------------------------------------------- */
 
@@ -225,6 +227,7 @@ static void a_wrong_type_is_named(void **unused)
 		{ "{\"header\":{\"revision\":-2}}", "\"revision\"" },
 		{ "{\"header\":{\"revision\":1.5}}", "\"revision\"" },
 		{ "{\"header\":{\"revision\":true}}", "\"revision\"" },
+		{ "{\"header\":{\"raft_term\":\"-1\"}}", "\"raft_term\"" },
 		{ "{\"header\":{\"revision\":\"1\\u0000\"}}", "\"revision\"" },
 		{ "{\"header\":{\"revision\":\"9223372036854775808\"}}",
 		  "\"revision\" is not a number below 2^63" },

@@ -68,7 +68,7 @@ struct curl_slist *etcd_headers(const struct etcd_endpoint *ep, uint32_t timeout
 		snprintf(timeout, sizeof(timeout), "Grpc-Timeout: %um", timeout_ms);
 		ok = ok && append(&list, timeout);
 	}
-	if (ep->token)
+	if (ep->token && ep->token[0])
 		ok = ok && asprintf(&token, "Authorization: %s", ep->token) > 0 &&
 		     append(&list, token);
 	if (ok)

@@ -50,6 +50,7 @@ static const struct rule {
 	{ GRPC_EXHAUSTED, "space exceeded", -ENOSPC, 0 },
 	{ GRPC_EXHAUSTED, "too many requests", -EAGAIN, ELSEWHERE },
 	{ GRPC_PRECONDITION, "lease already exists", -EEXIST, 0 },
+	{ GRPC_PRECONDITION, "authentication is not enabled", -ENOTSUP, 0 },
 	/* Turned away before it was proposed: certainly not done. */
 	{ GRPC_UNAVAILABLE, "no leader", -EAGAIN, ELSEWHERE },
 	{ GRPC_UNAVAILABLE, "timed out", -ETIMEDOUT, ELSEWHERE | MAYBE_DONE },

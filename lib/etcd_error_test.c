@@ -54,6 +54,7 @@ static const struct known {
 	{ 403, 403, 7, "etcdserver: permission denied", -EACCES, "" },
 	{ 404, 404, 5, "etcdserver: requested lease not found", -ENOENT, "" },
 	{ 412, 400, 9, "etcdserver: lease already exists", -EEXIST, "" },
+	{ 412, 400, 9, "etcdserver: authentication is not enabled", -ENOTSUP, "" },
 	{ 400, 400, 11, "etcdserver: mvcc: required revision has been compacted", -ESTALE, "" },
 	{ 400, 400, 11, "etcdserver: mvcc: required revision is a future revision", -ERANGE, "" },
 	{ 400, 400, 3, "etcdserver: request is too large", -E2BIG, "" },
@@ -72,7 +73,6 @@ static const struct known {
 	{ 504, 504, 4, "context deadline exceeded", -ETIMEDOUT, "em" },
 	{ 408, 499, 1, "grpc: the client connection is closing", -EAGAIN, "em" },
 	{ 408, 499, 1, "context canceled", -EAGAIN, "em" },
-	{ 412, 400, 9, "etcdserver: authentication is not enabled", -EIO, "m" },
 	{ 500, 500, 2, "something unheard of", -EIO, "m" },
 	{ 500, 500, 13, "internal", -EIO, "m" },
 };

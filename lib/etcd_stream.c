@@ -38,13 +38,16 @@ void etcd_stream_close(struct etcd *e)
 static void stream_failed(struct etcd *e, const char *text)
 {
 	struct etcd_stream *s = &e->stream;
+	const char *token;
 	char line[512];
 
 	snprintf(line, sizeof(line), "watch stream of %s: %s", e->endpoints[s->endpoint].at.name,
 		 text);
 	etcd_stream_close(e);
-	/* Tokens are refused in several forms; whichever it was, the next opening logs in anew. */
-	if (strstr(text, "auth token") || strstr(text, "auth store"))
+	/* Tokens are refused in several forms, and so is a missing one; the next opening logs in.
+	 */
+	token = e->endpoints[s->endpoint].token;
+	if (strstr(text, "auth token") || strstr(text, "auth store") || (token && !*token))
 		free(TAKE(e->endpoints[s->endpoint].token));
 	etcd_endpoint_failed(e, s->endpoint);
 	if (s->confirmed && clock_monotonic_us() - s->confirmed > PROVEN_USEC)
@@ -60,6 +63,25 @@ static void stream_failed(struct etcd *e, const char *text)
 		     etcd_on_wake, e) < 0)
 		etcd_disarm(s->retry);
 	etcd_wake(e);
+}
+
+static void on_verified(const struct store_reply *reply, void *arg)
+{
+	struct etcd *e = arg;
+
+	(void)reply; /* Its header was all that mattered, and has been looked at. */
+	e->stream.verify = NULL;
+}
+
+/* Was etcd restored? A member may just be late, but the reply to a read that goes through the
+ * leader tells: etcd_check_header() looks at its revision and term. */
+static void verify_revision(struct etcd *e, const struct etcd_watch *w)
+{
+	struct store_op op = { .kind = STORE_GET, .key = w->key, .keys_only = true };
+	struct store_txn txn = { .success = &op, .n_success = 1, .repeatable = true };
+
+	if (!e->stream.verify)
+		etcd_txn(&e->base, &txn, VERIFY_TIMEOUT_MS, on_verified, e, &e->stream.verify);
 }
 
 static void stream_confirmed(struct etcd *e)
@@ -78,27 +100,14 @@ static void stream_confirmed(struct etcd *e)
 	if (s->told_watching)
 		return;
 	s->told_watching = true;
+	/* While it was lost, etcd may have been restored and have reached our revision again. */
+	if (s->told_trouble) {
+		s->told_trouble = false;
+		verify_revision(e, TAILQ_FIRST(&e->watches));
+		etcd_recheck_soon(e);
+	}
 	store_notify(&e->base, STORE_WATCHING, "watching through %s",
 		     e->endpoints[s->endpoint].at.name);
-}
-
-static void on_verified(const struct store_reply *reply, void *arg)
-{
-	struct etcd *e = arg;
-
-	(void)reply; /* Its header was all that mattered, and has been looked at. */
-	e->stream.verify = NULL;
-}
-
-/* The member is behind what we know: is it just late, or was etcd restored? A read that goes
- * through the leader tells: etcd_check_header() looks at its revision. */
-static void verify_revision(struct etcd *e, const struct etcd_watch *w)
-{
-	struct store_op op = { .kind = STORE_GET, .key = w->key, .keys_only = true };
-	struct store_txn txn = { .success = &op, .n_success = 1, .repeatable = true };
-
-	if (!e->stream.verify)
-		etcd_txn(&e->base, &txn, VERIFY_TIMEOUT_MS, on_verified, e, &e->stream.verify);
 }
 
 static int take_events(struct etcd_watch *w, const struct etcd_watch_message *m, struct err *err)
@@ -181,14 +190,14 @@ static int on_message(struct json_object *object, void *arg)
 {
 	struct etcd_watch_message m = { 0 };
 	struct etcd *e = arg;
-	unsigned era = e->era;
+	const struct etcd_known any = { .era = e->era };
 	int r = etcd_decode_watch(object, &m, &e->stream.reason);
 
 	etcd_callbacks_begin(e);
 	if (r == 0)
-		etcd_check_header(e, &m.header, 0, era);
+		etcd_check_header(e, e->stream.endpoint, &m.header, &any);
 	/* In a new era this stream's events are of no use any more. */
-	if (r == 0 && era == e->era)
+	if (r == 0 && any.era == e->era)
 		r = take_message(e, &m, &e->stream.reason);
 	etcd_callbacks_end(e);
 	etcd_watch_message_done(&m);

@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
-#define LIST_TIMEOUT_MS    30000
-#define RECHECK_USEC       600000000ULL
-#define RECHECK_AGAIN_USEC 1000000ULL
+#include "lib/backoff.h"
+
+#define LIST_TIMEOUT_MS     30000
+#define RECHECK_USEC        600000000ULL
+#define RECHECK_AGAIN_USEC  1000000ULL
+#define RECHECK_SPREAD_USEC 20000ULL /* per key */
 
 void etcd_wake(struct etcd *e)
 {
@@ -146,6 +149,8 @@ static int take_page(struct etcd_watch *w, const struct store_reply *reply)
 	for (size_t i = 0; i < page->n && !w->dead; i++) {
 		int news = store_view_listed(w->view, page->kvs[i].key, page->kvs[i].mod_revision);
 
+		if (news == -ESTALE)
+			etcd_key_went_back(w->etcd, page->kvs[i].key);
 		if (news < 0)
 			return news;
 		if (news)
@@ -274,6 +279,23 @@ static int on_recheck_time(sd_event_source *source, uint64_t usec, void *arg)
 	etcd_arm(e, &e->stream.recheck, RECHECK_USEC + etcd_backoff_usec(7) * 12, 1000000,
 		 on_recheck_time, e);
 	return 0;
+}
+
+/*
+ * After a restart of etcd every agent asks. A recheck costs etcd 0.8 ms of CPU time and 1.6 µs a
+ * key, and the number of keys follows the number of agents: 5,000 agents with 10,000 keys in six
+ * watches use half a core for 200 s.
+ */
+void etcd_recheck_soon(struct etcd *e)
+{
+	uint64_t spread = 0;
+	struct etcd_watch *w;
+
+	TAILQ_FOREACH(w, &e->watches, entry)
+		spread += store_view_count(w->view) * RECHECK_SPREAD_USEC;
+	TAILQ_FOREACH(w, &e->watches, entry)
+		etcd_arm(e, &w->recheck_again, backoff_usec(1, 2 * spread, 2 * spread) - spread,
+			 1000, on_recheck_again, w);
 }
 
 /* --- what is to be done? -------------------------------------------------------------------- */

@@ -44,6 +44,8 @@ void etcd_watch_want_list(struct etcd_watch *w);
 void etcd_tell_put(struct etcd_watch *w, const struct store_kv *kv);
 void etcd_tell_deleted(const char *key, int64_t revision, void *watch);
 void etcd_tell_trouble(struct etcd *e, const char *text);
+/* Checks that each range holds what its watch was told, soon. */
+void etcd_recheck_soon(struct etcd *e);
 /* Around callbacks of the user: watches that they end are freed afterwards. */
 void etcd_callbacks_begin(struct etcd *e);
 void etcd_callbacks_end(struct etcd *e);

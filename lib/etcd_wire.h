@@ -38,7 +38,8 @@ char *etcd_encode_watch(int64_t watch_id, const char *key, const char *range_end
 
 struct etcd_header {
 	uint64_t cluster_id, member_id;
-	int64_t revision; /* 0: not given */
+	int64_t revision;   /* 0: not given */
+	uint64_t raft_term; /* of the last entry that the member applied; 0: not given */
 };
 
 /* Keys and values of one reply, in one piece of memory. */

@@ -23,6 +23,7 @@ static const char *const patterns[KEY_KINDS] = {
 	[KEY_NODE] = "node/<node>",
 	[KEY_SPEC] = "spec/<node>",
 	[KEY_REMOVED] = "removed/<node>",
+	[KEY_RECOVERY] = "recovery",
 	[KEY_PEER] = "peer/<name>",
 	[KEY_FILTER] = "filter/<name>",
 	[KEY_STATIC_ROUTE] = "static-route/<name>",
@@ -286,6 +287,11 @@ int key_spec(char *text, const char *node)
 int key_removed(char *text, const char *node)
 {
 	return BUILD(patterns[KEY_REMOVED], .node = node);
+}
+
+int key_recovery(char *text)
+{
+	return BUILD(patterns[KEY_RECOVERY], 0);
 }
 
 int key_peer(char *text, const char *name)

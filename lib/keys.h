@@ -30,6 +30,7 @@ enum key_kind {
 	KEY_NODE,                /* node/<node> */
 	KEY_SPEC,                /* spec/<node> */
 	KEY_REMOVED,             /* removed/<node> */
+	KEY_RECOVERY,            /* recovery */
 	KEY_PEER,                /* peer/<name> */
 	KEY_FILTER,              /* filter/<name> */
 	KEY_STATIC_ROUTE,        /* static-route/<name> */
@@ -72,6 +73,7 @@ int key_give_back(char *text, const char *node, const char *network);
 int key_node(char *text, const char *node);
 int key_spec(char *text, const char *node);
 int key_removed(char *text, const char *node);
+int key_recovery(char *text);
 int key_peer(char *text, const char *name);
 int key_filter(char *text, const char *name);
 int key_static_route(char *text, const char *name);

@@ -28,6 +28,7 @@ static const char *const samples[KEY_KINDS] = {
 	[KEY_STATUS_NODE] = "status/node/n1",
 	[KEY_STATUS_POOL] = "status/pool/web",
 	[KEY_STATUS_STATIC_ROUTE] = "status/static-route/storage/n1",
+	[KEY_RECOVERY] = "recovery",
 	[KEY_LEADER] = "leader/controller",
 };
 
@@ -77,6 +78,7 @@ static void builders_make_what_the_parser_reads(void **unused)
 	MAKES(KEY_STATUS_NODE, key_status_node(text, "n1"));
 	MAKES(KEY_STATUS_POOL, key_status_pool(text, "web"));
 	MAKES(KEY_STATUS_STATIC_ROUTE, key_status_static_route(text, "storage", "n1"));
+	MAKES(KEY_RECOVERY, key_recovery(text));
 	MAKES(KEY_LEADER, key_leader(text));
 	assert_int_equal(key_host_block(text, "n1", "default", &v4), 0);
 	assert_string_equal(text, "host/n1/ipv4/block/default/10.1.0.64-26");

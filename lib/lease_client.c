@@ -27,7 +27,8 @@ struct lease_ask {
 	sd_event_source *retry;
 	size_t server;
 	unsigned failures;
-	uint64_t sent;
+	uint64_t sent;     /* CLOCK_MONOTONIC, us: the last attempt */
+	int64_t sent_boot; /* the same by CLOCK_BOOTTIME, ns */
 	lease_answer_fn *fn;
 	void *arg;
 };
@@ -185,7 +186,12 @@ static void count(struct lease_ask *a, const struct http_reply *reply)
 static void on_done(const struct http_reply *reply, void *arg)
 {
 	struct lease_ask *a = arg;
-	struct lease_answer answer = { reply->status, reply->body, reply->len };
+	struct lease_answer answer = {
+		.status = reply->status,
+		.body = reply->body,
+		.len = reply->len,
+		.sent = a->sent_boot,
+	};
 
 	a->call = NULL;
 	count(a, reply);
@@ -220,6 +226,7 @@ static int send_ask(struct lease_ask *a)
 
 	a->server = c->current;
 	a->sent = clock_monotonic_us();
+	a->sent_boot = (int64_t)clock_boottime_ns();
 	q.unix_path = c->servers[a->server].unix_path;
 	snprintf(url, sizeof(url), "%s/v1/%s%s", c->servers[a->server].url, c->network, a->path);
 	c->stats.requests++;

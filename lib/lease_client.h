@@ -59,6 +59,7 @@ struct lease_answer {
 	long status;
 	const char *body; /* NUL-terminated */
 	size_t len;
+	int64_t sent; /* CLOCK_BOOTTIME, ns: when the attempt that this answers was sent */
 };
 typedef void lease_answer_fn(const struct lease_answer *answer, void *arg);
 /*

@@ -176,10 +176,19 @@ struct node {
 	const char *name;         /* key */
 	struct prefix ipv4, ipv6; /* with host bits; at least one */
 	const char *machine, *boot;
+	struct texts hardware;  /* ids of the machine beside its id: "mac:...", "dmi:..." */
+	uint32_t reclaim_after; /* s: so long its blocks and its name are nobody else's; 0: unknown
+				 */
+	const char *recovery;   /* id of the last recovery for which it has said what it holds */
 	struct node_vtep vtep;
 	struct node_agent agent;
 };
 RECORD(node)
+/*
+ * Which machine a record is of, as a number: its id with those of its hardware, or with its
+ * addresses where no hardware is known. Another number means: perhaps another machine.
+ */
+uint64_t node_machine(const struct node *node);
 
 struct node_spec {
 	const char *node; /* key */
@@ -199,6 +208,22 @@ struct node_removed {
 	bool now; /* the operator says that the machine is off */
 };
 RECORD(node_removed)
+
+/*
+ * etcd went back or was emptied: nobody claims a block that he did not hold before everybody has
+ * said what he holds (docs/ARCHITECTURE.md, "Who may give an address").
+ */
+#define RECOVERY_TEXT 129
+
+struct recovery {
+	const char *id, *by;
+	uint32_t number; /* above that of every earlier one: which of two is the later */
+	char began[TIME_TEXT];
+	uint32_t longest; /* s: the longest reclaimAfter that a silent node may count on */
+	int64_t revision; /* the newest that a node knew before etcd went back */
+	bool done;
+};
+RECORD(recovery)
 
 /* --- what controllers write ----------------------------------------------------------------- */
 
@@ -246,6 +271,8 @@ struct block {
 	const char *pool;
 	const char *token;
 	char claimed[TIME_TEXT];
+	const char
+		*recovery; /* id of the recovery in which its holder claimed it again; "": none */
 	struct block_lease lease;
 };
 RECORD(block)

@@ -17,6 +17,7 @@ static const struct field block_fields[] = {
 	{ FIELD(block, pool, "pool", text), .check = name_check },
 	{ FIELD(block, token, "token", text), .check = id_check },
 	{ FIELD(block, claimed, "claimed", time) },
+	{ FIELD(block, recovery, "recovery", text), .check = id_check },
 	{ OBJECT(block, lease, "lease", lease_fields) },
 };
 

@@ -30,6 +30,7 @@ TRY(node, "node/n1")
 TRY(node_spec, "spec/n1")
 TRY(node_removed, "removed/n1")
 TRY(leader, "leader/controller")
+TRY(recovery, "recovery")
 TRY(pool_status, "status/pool/web")
 TRY(block, "block/default/10.1.0.64-26")
 TRY(host_block, "host/n1/ipv6/block/default/fd00:1::40-122")
@@ -67,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		try_node_spec,
 		try_node_removed,
 		try_leader,
+		try_recovery,
 		try_pool_status,
 		try_block,
 		try_host_block,

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "lib/hash.h"
 #include "lib/record.h"
 
 /* --- node: what its agent says -------------------------------------------------------------- */
@@ -18,11 +19,16 @@ static const struct field agent_fields[] = {
 	{ FIELD(node_agent, started, "started", time) },
 };
 
+static const struct field hardware_id = { ELEMENT(text), .check = id_check };
+
 static const struct field node_fields[] = {
 	{ FIELD(node, ipv4, "ipv4", host_prefix), .family = AF_INET },
 	{ FIELD(node, ipv6, "ipv6", host_prefix), .family = AF_INET6 },
 	{ FIELD(node, machine, "machine", text), .check = id_check },
 	{ FIELD(node, boot, "boot", text), .check = id_check },
+	{ LIST(node, hardware, "hardware", &hardware_id) },
+	{ FIELD(node, reclaim_after, "reclaimAfter", number), .max = INT32_MAX },
+	{ FIELD(node, recovery, "recovery", text), .check = id_check },
 	{ OBJECT(node, vtep, "vtep", vtep_fields) },
 	{ OBJECT(node, agent, "agent", agent_fields) },
 };
@@ -112,3 +118,40 @@ const struct record removed_record = {
 };
 
 RECORD_DEFINE(node_removed, removed_record)
+
+uint64_t node_machine(const struct node *node)
+{
+	uint64_t all = HASH_TEXTS("machine", node->machine).low;
+	char ipv4[PREFIX_TEXT], ipv6[PREFIX_TEXT];
+
+	/* The order in which the kernel lists network cards is no property of a machine. */
+	for (size_t i = 0; i < node->hardware.n; i++)
+		all ^= HASH_TEXTS("hardware", node->hardware.v[i]).low;
+	if (!node->hardware.n)
+		all ^= HASH_TEXTS("addresses",
+				  node->ipv4.address.family ? prefix_print(&node->ipv4, ipv4) : "",
+				  node->ipv6.address.family ? prefix_print(&node->ipv6, ipv6) : "")
+			       .low;
+	return all;
+}
+
+/* --- recovery ------------------------------------------------------------------------------- */
+
+static const struct field recovery_fields[] = {
+	{ FIELD(recovery, id, "id", text), .check = id_check, .required = true },
+	{ FIELD(recovery, by, "by", text), .check = word_check },
+	{ FIELD(recovery, number, "number", number), .max = INT32_MAX },
+	{ FIELD(recovery, began, "began", time) },
+	{ FIELD(recovery, longest, "longest", number), .max = INT32_MAX },
+	{ FIELD(recovery, revision, "revision", revision) },
+	{ FIELD(recovery, done, "done", flag) },
+};
+
+const struct record recovery_record = {
+	.kind = KEY_RECOVERY,
+	.size = sizeof(struct recovery),
+	.fields = recovery_fields,
+	.n_fields = ARRAY_SIZE(recovery_fields),
+};
+
+RECORD_DEFINE(recovery, recovery_record)

@@ -125,6 +125,13 @@ static void every_field_of_node_spec_and_removed_is_read_and_written(void **unus
 	ECHOES(node_removed, "removed/n1",
 	       "{\"by\":\"roostctl by ada\",\"when\":\"" TIME "\",\"now\":true}");
 	ECHOES(node_removed, "removed/n1", "{}");
+	ECHOES(node, "node/n1",
+	       "{\"ipv4\":\"192.0.2.7/24\",\"hardware\":[\"mac:02:00:00:00:00:01\",\"dmi:0a\"],"
+	       "\"reclaimAfter\":900,\"recovery\":\"0a1b\"}");
+	ECHOES(recovery, "recovery",
+	       "{\"id\":\"0a1b\",\"by\":\"n1\",\"began\":\"" TIME "\",\"longest\":14400,"
+	       "\"revision\":77,\"done\":true}");
+	ECHOES(block, "block/default/10.1.0.0-26", "{\"node\":\"n1\",\"recovery\":\"0a1b\"}");
 }
 
 static void every_field_that_controllers_write_is_read_and_written(void **unused)

@@ -7,11 +7,14 @@
 const struct record *record_of(enum key_kind kind)
 {
 	static const struct record *const all[] = {
-		&config_record,      &pool_record,         &extent_record,
-		&node_record,        &spec_record,         &removed_record,
-		&block_record,       &host_block_record,   &address_record_type,
-		&peer_record,        &filter_record,       &leader_record,
-		&pool_status_record, &static_route_record, &static_route_status_record,
+		&config_record,       &pool_record,
+		&extent_record,       &node_record,
+		&spec_record,         &removed_record,
+		&recovery_record,     &block_record,
+		&host_block_record,   &address_record_type,
+		&peer_record,         &filter_record,
+		&leader_record,       &pool_status_record,
+		&static_route_record, &static_route_status_record,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)

@@ -66,6 +66,9 @@ struct serve_config {
 	/* Of each answer to a handler's request, for those who count; may be NULL. status 0: nobody
 	 * waited for it any more. */
 	void (*answered)(const char *path, unsigned status, uint64_t us, void *arg);
+	/* No connection can be accepted for that errno, such as EMFILE; 0: now it can again. It is
+	 * tried all the time. May be NULL. */
+	void (*refused)(int error, void *arg);
 };
 
 int serve_new(sd_event *event, const struct serve_config *config, struct serve **ret);

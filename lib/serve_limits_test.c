@@ -2,6 +2,8 @@
 /* Limits, and clients without manners: the server must serve the next one. */
 #include "lib/serve_lab.h"
 
+#include <sys/resource.h>
+
 static void take(struct serve_request *q, void *arg)
 {
 	(void)arg;
@@ -139,6 +141,75 @@ static void more_connections_than_allowed_take_turns(void **unused)
 	lab_expect_fine();
 }
 
+static void all_of_the_allowed_connections_may_end_at_once(void **unused)
+{
+	(void)unused;
+	int fds[51];
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = lab_connect();
+	/* By their silence; only then the last one gets its turn. */
+	lab_say(fds[50], LAB_FINE_REQUEST);
+	lab_expect(fds[50], 200, "");
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+}
+
+static int error_seen = -1;
+
+static void on_refused(int error, void *arg)
+{
+	(void)arg;
+	error_seen = error;
+}
+
+/* Lets this process open n more files. */
+static void allow_files(rlim_t n)
+{
+	int next = dup(0);
+	struct rlimit limit;
+
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = (rlim_t)next + n;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void a_lack_of_files_is_outlived(void **unused)
+{
+	(void)unused;
+	struct rlimit before;
+	int fds[8];
+
+	serve_free(TAKE(lab.serve));
+	lab_serve((struct serve_config){ .routes = routes,
+					 .n_routes = ARRAY_SIZE(routes),
+					 .idle_s = 1,
+					 .refused = on_refused });
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = lab_connect();
+	/* Three get in and say nothing; the others wait until those are sent away. */
+	allow_files(3);
+	for (size_t i = 3; i < ARRAY_SIZE(fds); i++) {
+		lab_say(fds[i], LAB_FINE_REQUEST);
+		lab_expect(fds[i], 200, "");
+		close(fds[i]);
+	}
+	assert_int_equal(error_seen, 0);
+	for (size_t i = 0; i < 3; i++)
+		lab_expect_closed(fds[i]);
+	/* And without any connection whose end could be waited for. */
+	fds[0] = lab_ask(LAB_FINE_REQUEST);
+	allow_files(0);
+	lab_turn(1);
+	assert_int_equal(error_seen, EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	lab_expect(fds[0], 200, "");
+	assert_int_equal(error_seen, 0);
+	close(fds[0]);
+}
+
 #define WITH_SERVER(test) cmocka_unit_test_setup_teardown(test, start, lab_teardown)
 
 int main(void)
@@ -150,6 +221,8 @@ int main(void)
 		WITH_SERVER(heads_have_a_limit),
 		WITH_SERVER(silence_is_ended),
 		WITH_SERVER(more_connections_than_allowed_take_turns),
+		WITH_SERVER(all_of_the_allowed_connections_may_end_at_once),
+		WITH_SERVER(a_lack_of_files_is_outlived),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,12 +34,16 @@ TAILQ_HEAD(request_list, serve_request);
 struct serve {
 	sd_event *event;
 	struct MHD_Daemon *daemon;
-	sd_event_source *io, *timer, *again;
+	int fd;    /* listening */
+	int error; /* why no connection can be accepted; 0: it can */
+	unsigned max_connections;
+	sd_event_source *io, *timer, *again, *accept, *accept_again;
 	struct request_list suspended;
 	const struct serve_route *routes;
 	size_t n_routes;
 	void *arg;
 	void (*answered)(const char *path, unsigned status, uint64_t us, void *arg);
+	void (*refused)(int error, void *arg);
 	serve_handler_fn *other;
 	struct serve_tls *tls;
 	bool plain_errors;

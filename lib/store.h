@@ -115,6 +115,11 @@ struct store_reply {
 	const char *text; /* why; "" without an error */
 	bool unknown;     /* with an error: a write that may have been applied, or may yet be */
 	int64_t revision;
+	/*
+	 * CLOCK_BOOTTIME, ns: when the attempt that this answers was sent. What the reply says was
+	 * so at some moment after that; only this makes it a proof. 0 with an error.
+	 */
+	int64_t sent;
 	bool succeeded;                   /* txn: the compares held */
 	const struct store_op_reply *ops; /* txn: one per operation of the branch; get: one */
 	size_t n_ops;

@@ -163,7 +163,7 @@ void store_fake_follow(struct store *s, bool on)
 
 void store_fake_compact(struct store *s)
 {
-	struct memory_etcd *e = &((struct fake *)s)->memory.etcd;
+	struct memory_etcd *e = &((struct fake *)s)->memory.own;
 
 	e->compacted = e->revision;
 }
@@ -181,7 +181,7 @@ struct store_fake_snapshot *store_fake_snapshot(const struct store *s)
 {
 	struct store_fake_snapshot *snapshot = memory_must(calloc(1, sizeof(*snapshot)));
 
-	memory_etcd_copy(&snapshot->etcd, &((const struct fake *)s)->memory.etcd);
+	memory_etcd_copy(&snapshot->etcd, &((const struct fake *)s)->memory.own);
 	return snapshot;
 }
 
@@ -206,7 +206,7 @@ void fake_tell_news(struct memory_task *task)
 			     "another etcd cluster answers");
 	else
 		store_notify(&f->memory.base, STORE_REVISION_WENT_BACK,
-			     "etcd went back to revision %lld", (long long)f->memory.etcd.revision);
+			     "etcd went back to revision %lld", (long long)f->memory.own.revision);
 }
 
 /* Nothing that was known by revisions holds any more. */
@@ -220,14 +220,14 @@ static void new_era(struct fake *f)
 void store_fake_restore(struct store *s, const struct store_fake_snapshot *snapshot)
 {
 	struct fake *f = (struct fake *)s;
-	int64_t now = f->memory.etcd.now;
+	int64_t now = f->memory.own.now;
 
-	memory_etcd_done(&f->memory.etcd);
-	memory_etcd_copy(&f->memory.etcd, &snapshot->etcd);
+	memory_etcd_done(&f->memory.own);
+	memory_etcd_copy(&f->memory.own, &snapshot->etcd);
 	/* The clock goes on; restored leases get their whole time again. */
-	f->memory.etcd.now = now;
-	for (size_t i = 0; i < f->memory.etcd.n_leases; i++)
-		f->memory.etcd.leases[i].expires = now + f->memory.etcd.leases[i].ttl;
+	f->memory.own.now = now;
+	for (size_t i = 0; i < f->memory.own.n_leases; i++)
+		f->memory.own.leases[i].expires = now + f->memory.own.leases[i].ttl;
 	f->went_back = true;
 	new_era(f);
 }
@@ -235,11 +235,11 @@ void store_fake_restore(struct store *s, const struct store_fake_snapshot *snaps
 void store_fake_wipe(struct store *s)
 {
 	struct fake *f = (struct fake *)s;
-	int64_t now = f->memory.etcd.now;
+	int64_t now = f->memory.own.now;
 
-	memory_etcd_done(&f->memory.etcd);
-	memory_etcd_init(&f->memory.etcd);
-	f->memory.etcd.now = now;
+	memory_etcd_done(&f->memory.own);
+	memory_etcd_init(&f->memory.own);
+	f->memory.own.now = now;
 	f->cluster_changed = true;
 	new_era(f);
 }
@@ -248,7 +248,7 @@ void store_fake_advance(struct store *s, int64_t seconds)
 {
 	struct fake *f = (struct fake *)s;
 
-	memory_advance(&f->memory.etcd, seconds);
+	memory_advance(&f->memory.own, seconds);
 	memory_changed(&f->memory);
 }
 
@@ -260,13 +260,13 @@ static int64_t do_now(struct store *s, const struct store_op *op)
 	struct fake *f = (struct fake *)s;
 	struct memory_answer answer;
 
-	memory_txn(&f->memory.etcd, &txn, &answer);
+	memory_txn(&f->memory.own, &txn, &answer);
 	/* A test that writes what etcd refuses is wrong itself. */
 	if (answer.err)
 		abort();
 	memory_answer_done(&answer);
 	memory_changed(&f->memory);
-	return f->memory.etcd.revision;
+	return f->memory.own.revision;
 }
 
 int64_t store_fake_put_leased(struct store *s, const char *key, const char *value, int64_t lease)
@@ -294,14 +294,14 @@ int64_t store_fake_delete(struct store *s, const char *key, const char *range_en
 
 const struct store_kv *store_fake_get(const struct store *s, const char *key)
 {
-	const struct memory_kv *kv = memory_find(&((const struct fake *)s)->memory.etcd, key);
+	const struct memory_kv *kv = memory_find(&((const struct fake *)s)->memory.own, key);
 
 	return kv ? &kv->kv : NULL;
 }
 
 bool store_fake_ever(const struct store *s, const char *key, const char *value)
 {
-	const struct memory_kvs *history = &((const struct fake *)s)->memory.etcd.history;
+	const struct memory_kvs *history = &((const struct fake *)s)->memory.own.history;
 
 	for (size_t i = 0; i < history->n; i++) {
 		const struct store_kv *kv = &history->v[i]->kv;
@@ -319,7 +319,7 @@ char *store_fake_dump(const struct store *s, const char *key, const char *range_
 	size_t n = 0;
 	FILE *out = memory_must(open_memstream(&text, &n));
 
-	memory_range(&((const struct fake *)s)->memory.etcd, key, range_end, &found);
+	memory_range(&((const struct fake *)s)->memory.own, key, range_end, &found);
 	for (size_t i = 0; i < found.n; i++)
 		fprintf(out, "%s=%s\n", found.v[i]->kv.key, found.v[i]->kv.value);
 	memory_kvs_done(&found);
@@ -330,7 +330,7 @@ char *store_fake_dump(const struct store *s, const char *key, const char *range_
 
 int64_t store_fake_revision(const struct store *s)
 {
-	return ((const struct fake *)s)->memory.etcd.revision;
+	return ((const struct fake *)s)->memory.own.revision;
 }
 
 void store_fake_before_txn(struct store *s, store_fake_txn_fn *fn, void *arg)

@@ -105,14 +105,14 @@ static void history_is_trimmed_to_what_watches_need(void **unused)
 		store_fake_put(s, "/q", "not watched");
 		store_fake_run(s);
 		memory_trim(m);
-		assert_true(m->etcd.history.n < 100);
+		assert_true(m->own.history.n < 100);
 	}
 	store_fake_follow(s, false);
 	store_fake_run(s);
 	for (int i = 0; i < 200; i++)
 		store_fake_put(s, "/p/b", "4");
 	memory_trim(m);
-	assert_true(m->etcd.history.n >= 200);
+	assert_true(m->own.history.n >= 200);
 	story[0] = '\0';
 	store_fake_put(s, "/p/a", "5");
 	store_fake_follow(s, true);
@@ -120,7 +120,7 @@ static void history_is_trimmed_to_what_watches_need(void **unused)
 	assert_non_null(strstr(story, "+/p/b=4@1004 +/p/b=4@1005"));
 	assert_non_null(strstr(story, "+/p/a=5@1204"));
 	memory_trim(m);
-	assert_int_equal(m->etcd.history.n, 0);
+	assert_int_equal(m->own.history.n, 0);
 }
 
 static void events_follow_the_list_in_order(void **unused)
@@ -517,6 +517,36 @@ static void a_restore_is_noticed_when_the_connection_is_back(void **unused)
 	expect("[revision-went-back] +/p/a=1@2 +/p/b=2@3 sync@3 [watching]");
 }
 
+/* Nothing but the list tells: the revision is beyond what was known. */
+static void a_restore_overtaken_by_writes_is_noticed_by_a_list(void **unused)
+{
+	(void)unused;
+	AUTO(store_free) struct store *s = watched();
+	struct memory *m = (struct memory *)s;
+	struct memory_etcd then;
+
+	watch(s, "/q/", "/q0");
+	store_fake_run(s);
+	expect("sync@3");
+	memory_etcd_copy(&then, &m->own);
+	store_fake_put(s, "/p/b", "3");
+	store_fake_put(s, "/q/a", "4");
+	store_fake_run(s);
+	expect("+/p/b=3@4 +/q/a=4@5");
+	memory_etcd_done(&m->own);
+	m->own = then;
+	for (int i = 0; i < 3; i++)
+		store_fake_put(s, "/p/c", "5");
+	store_fake_run(s);
+	expect("+/p/c=5@5 +/p/c=5@6");
+	store_fake_relist(s);
+	store_fake_run(s);
+	expect("[revision-went-back] -/q/a@6 sync@6 +/p/a=1@2 +/p/b=2@3 +/p/c=5@6 sync@6");
+	store_fake_relist(s);
+	store_fake_run(s);
+	expect("sync@6 sync@6");
+}
+
 struct restoring {
 	struct store *store;
 	struct store_fake_snapshot *then; /* NULL: it is done */
@@ -578,6 +608,7 @@ int main(void)
 		cmocka_unit_test(after_a_restore_everything_is_told_anew),
 		cmocka_unit_test(after_a_wipe_everything_is_gone),
 		cmocka_unit_test(a_restore_is_noticed_when_the_connection_is_back),
+		cmocka_unit_test(a_restore_overtaken_by_writes_is_noticed_by_a_list),
 		cmocka_unit_test(a_restore_while_a_list_is_told_lists_again),
 	};
 

@@ -25,7 +25,7 @@ static void wind_clock(struct lease_store *s)
 
 	if (now == s->clock)
 		return;
-	memory_advance(&s->memory.etcd, (int64_t)(now - s->clock));
+	memory_advance(&s->memory.own, (int64_t)(now - s->clock));
 	s->clock = now;
 	memory_changed(&s->memory);
 }
@@ -100,7 +100,7 @@ static void lease_stats(const struct store *base, struct store_stats *ret)
 	const struct lease_store *s = (const struct lease_store *)base;
 
 	lease_client_stats(s->client, ret);
-	ret->revision = s->memory.etcd.revision;
+	ret->revision = s->memory.own.revision;
 }
 
 static void lease_free(struct store *base)
@@ -111,6 +111,7 @@ static void lease_free(struct store *base)
 	lease_client_free(s->client);
 	sd_event_source_disable_unref(TAKE(s->work));
 	sd_event_source_disable_unref(s->renew);
+	sd_event_source_disable_unref(s->check);
 	lease_mirror_done(&s->mirror);
 	memory_done(&s->memory);
 	sd_event_unref(s->event);
@@ -127,7 +128,16 @@ static const struct store_ops lease_ops = {
 	.free = lease_free,
 };
 
-static const struct memory_hooks hooks = { .verdict = lease_store_verdict, .work = on_waiting };
+static int64_t lease_sent(struct memory *m)
+{
+	return store_of(m)->confirmed;
+}
+
+static const struct memory_hooks hooks = {
+	.verdict = lease_store_verdict,
+	.work = on_waiting,
+	.sent = lease_sent,
+};
 
 static const struct lease_client_handlers handlers = { on_network, on_changes, on_watching,
 						       on_trouble };
@@ -155,6 +165,10 @@ static int make_sources(struct lease_store *s)
 					       lease_store_renew, s);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(s->renew, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_add_time_relative(s->event, &s->check, CLOCK_BOOTTIME,
+					       s->minute_ms * 1000ULL, 1000000, lease_store_check,
+					       s);
 	return r < 0 ? r : 0;
 }
 
@@ -186,7 +200,7 @@ int store_lease_new(sd_event *event, const struct store_lease_options *o, struct
 	s->arg = o->arg;
 	s->clock = clock_boottime_ns() / 1000000000;
 	r = make_names(s, o);
-	lease_mirror_init(&s->mirror, &s->memory.etcd, s->prefix, s->network, s->node);
+	lease_mirror_init(&s->mirror, &s->memory.own, s->prefix, s->network, s->node);
 	if (o->address.family)
 		lease_mirror_self(&s->mirror, &o->address);
 	r = r ?: make_sources(s);

@@ -32,7 +32,7 @@ static void answered(struct lease_store *s, const struct lease_answer *answer)
 		lease.mac = s->wanted.mac;
 		s->attrs = s->wanted;
 		s->acquired = true;
-		lease_store_granted(s, &lease);
+		lease_store_granted(s, &lease, answer->sent);
 	}
 	/* Asked for by name and refused, or another was given: not again at once. */
 	s->not_ours = s->block;

@@ -37,6 +37,12 @@ struct lease_store {
 	struct prefix not_ours; /* a block that the server did not give when it was asked for */
 	uint64_t not_ours_until;
 	struct lease_ask *renewing;
+	/* CLOCK_BOOTTIME, ns: a request was sent then whose answer showed our lease; it is what all
+	 * that this store says rests on. 0: none yet. */
+	int64_t confirmed;
+	bool overdue; /* a renewal was refused: only another one confirms it again */
+	struct lease_ask *checking;
+	sd_event_source *check;
 	struct lease planned; /* whose renewal the timer is for */
 	bool (*in_use)(const char *network, const struct prefix *block, void *arg);
 	void *arg;
@@ -45,12 +51,14 @@ struct lease_store {
 /* store_lease_renew.c */
 /* Keys may have changed, and when to renew with them. */
 void lease_store_mirrored(struct lease_store *s, bool changed);
-/* Just given or renewed. */
-void lease_store_granted(struct lease_store *s, const struct lease *lease);
+/* Just given or renewed, by the answer to a request that was sent then. */
+void lease_store_granted(struct lease_store *s, const struct lease *lease, int64_t sent);
 /* POST, PUT or DELETE of a lease; without a subnet: of any. */
 int lease_store_ask(struct lease_store *s, const char *method, const struct lease *lease,
 		    lease_answer_fn *fn, struct lease_ask **ret);
 int lease_store_renew(sd_event_source *source, uint64_t usec, void *store);
+/* Each minute: asks for our lease where the last confirmation is getting old. */
+int lease_store_check(sd_event_source *source, uint64_t usec, void *store);
 
 /* store_lease_gate.c: what becomes of a request; memory_hooks.verdict. */
 struct memory_verdict lease_store_verdict(struct memory *m, enum memory_kind kind,

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/clock.h"
 #include "lib/endpoint.h"
 #include "lib/store_lease_parts.h"
 
@@ -51,9 +52,10 @@ static void on_renewed(const struct lease_answer *answer, void *arg)
 	if (answer->status == 200 && lease_read(answer->body, answer->len, &lease, &err) == 0) {
 		lease.holder = s->attrs.holder;
 		lease.mac = s->attrs.mac;
-		lease_store_granted(s, &lease);
+		lease_store_granted(s, &lease, answer->sent);
 		return;
 	}
+	s->overdue = true;
 	/* Whose it is now, the list tells; if it is ours after all: again. */
 	lease_client_look(s->client);
 	wake_in(s, s->minute_ms);
@@ -114,10 +116,57 @@ static void plan_renewal(struct lease_store *s)
 	wake_in(s, wait < 60 ? s->minute_ms : (uint64_t)wait * s->minute_ms / 60);
 }
 
-void lease_store_granted(struct lease_store *s, const struct lease *lease)
+/* --- is it still ours? ---------------------------------------------------------------------- */
+
+static void on_checked(const struct lease_answer *answer, void *arg)
+{
+	AUTO(lease_changes_done) struct lease_changes changes = { 0 };
+	struct lease_store *s = arg;
+
+	s->checking = NULL;
+	if (answer->status != 200 || s->overdue ||
+	    lease_changes_read(answer->body, answer->len, &changes, NULL) < 0)
+		return;
+	for (size_t i = 0; i < changes.n; i++)
+		if (!changes.v[i].removed &&
+		    address_compare(&changes.v[i].lease.holder, &s->attrs.holder) == 0 &&
+		    answer->sent > s->confirmed)
+			s->confirmed = answer->sent;
+}
+
+/*
+ * A lease of a day is renewed after half a day: until then the server is asked whether it stands,
+ * at a third of the time for which an answer counts (reclaimAfter less ten minutes,
+ * agent/authority.h). Where the lease may end within that time, only a renewal confirms it.
+ */
+int lease_store_check(sd_event_source *source, uint64_t usec, void *arg)
+{
+	struct lease_store *s = arg;
+	const struct lease *own = lease_mirror_own(&s->mirror, NULL);
+	const struct lease *first = ends_first(s);
+	int64_t counts = (int64_t)s->mirror.reclaim_after - 600; /* s */
+	int64_t third = counts * s->minute_ms / 60 / 3;
+	char path[64], subnet[PREFIX_TEXT];
+
+	(void)source;
+	(void)usec;
+	sd_event_source_set_time_relative(s->check, s->minute_ms * 1000ULL);
+	sd_event_source_set_enabled(s->check, SD_EVENT_ONESHOT);
+	if (!own || !s->acquired || s->checking || s->renewing || s->overdue ||
+	    (first && first->expires - now_utc() < counts) ||
+	    (int64_t)clock_boottime_ns() - s->confirmed < third * 1000000)
+		return 0;
+	snprintf(path, sizeof(path), "/leases/%s", prefix_print_key(&own->subnet, subnet));
+	lease_client_ask(s->client, "GET", path, NULL, on_checked, s, &s->checking);
+	return 0;
+}
+
+void lease_store_granted(struct lease_store *s, const struct lease *lease, int64_t sent)
 {
 	bool changed = lease_mirror_self(&s->mirror, &lease->holder);
 
+	s->confirmed = sent;
+	s->overdue = false;
 	changed |= lease_mirror_put(&s->mirror, lease);
 	if (lease->expires)
 		changed |= lease_mirror_lasts(&s->mirror, lease->expires - now_utc());

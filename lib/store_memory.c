@@ -64,8 +64,8 @@ void memory_connect(struct memory *m, bool online, bool following, const char *c
 
 void memory_trim(struct memory *m)
 {
-	if (m->etcd.history.n >= TRIM_LOT)
-		memory_history_trim(&m->etcd, memory_watches_need(m));
+	if (m->etcd->history.n >= TRIM_LOT)
+		memory_history_trim(m->etcd, memory_watches_need(m));
 }
 
 /* --- the whole ------------------------------------------------------------------------------ */
@@ -80,7 +80,8 @@ void memory_init(struct memory *m, const struct store_ops *ops, const struct mem
 	TAILQ_INIT(&m->tasks);
 	TAILQ_INIT(&m->calls);
 	TAILQ_INIT(&m->watches);
-	memory_etcd_init(&m->etcd);
+	m->etcd = &m->own;
+	memory_etcd_init(&m->own);
 }
 
 void memory_close(struct memory *m)
@@ -92,7 +93,7 @@ void memory_close(struct memory *m)
 
 void memory_done(struct memory *m)
 {
-	memory_etcd_done(&m->etcd);
+	memory_etcd_done(&m->own);
 }
 
 struct memory_stats memory_stats(const struct memory *m)

@@ -71,6 +71,9 @@ struct memory_hooks {
 	void (*before_txn)(struct memory *m, const struct store_txn *txn);
 	/* Steps are waiting. */
 	void (*work)(struct memory *m);
+	/* store_reply.sent of a request that is sent now: when the server was asked for what the
+	 * keys here say; NULL: now. */
+	int64_t (*sent)(struct memory *m);
 };
 
 struct memory_stats {
@@ -82,7 +85,8 @@ struct memory_stats {
 struct memory {
 	struct store base;
 	const struct memory_hooks *hooks;
-	struct memory_etcd etcd;
+	struct memory_etcd own;
+	struct memory_etcd *etcd; /* own, or one that several stores share */
 	struct memory_tasks tasks;
 	struct memory_calls calls;
 	struct memory_watches watches;

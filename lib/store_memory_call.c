@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 
+#include "lib/clock.h"
 #include "lib/store_memory_parts.h"
 
 enum call_state { CALL_TO_SEND, CALL_ANSWERED, CALL_FAILED };
@@ -23,6 +24,7 @@ struct memory_call {
 	bool forever, held, maybe_done;
 	bool in_callback, cancelled, finished;
 	struct memory_answer answer;
+	int64_t sent; /* CLOCK_BOOTTIME, ns: the last attempt */
 	/* lists: what they found with their first page, and where the next one starts */
 	struct memory_kvs found;
 	int64_t list_revision;
@@ -87,6 +89,7 @@ static void tell(struct memory_call *c)
 		.text = a->text,
 		.unknown = a->err && c->maybe_done,
 		.revision = a->revision,
+		.sent = a->err ? 0 : c->sent,
 		.succeeded = a->succeeded,
 		.ops = a->ops,
 		.n_ops = a->n_ops,
@@ -145,7 +148,7 @@ static void fail(struct memory_call *c, int err, const char *text, bool lost)
 
 static void make_page(struct memory_call *c)
 {
-	const struct memory_etcd *e = &c->memory->etcd;
+	const struct memory_etcd *e = c->memory->etcd;
 	size_t left, n;
 
 	c->memory->stats.lists++;
@@ -227,6 +230,8 @@ static void attempt(struct memory_call *c)
 			fail(c, -ENOTCONN, "no endpoint could be reached", false);
 		return;
 	}
+	c->sent = c->memory->hooks->sent ? c->memory->hooks->sent(c->memory)
+					 : (int64_t)clock_boottime_ns();
 	v = memory_next_verdict(c->memory, q->kind, &q->txn, q->key);
 	if (v.err) {
 		fail(c, v.err, v.text, false);

@@ -146,7 +146,7 @@ static void apply_txn(struct memory *m, const struct store_txn *txn, struct memo
 	m->stats.txns++;
 	if (m->hooks->before_txn)
 		m->hooks->before_txn(m, txn);
-	memory_txn(&m->etcd, txn, ret);
+	memory_txn(m->etcd, txn, ret);
 }
 
 void memory_request_refuse(struct memory *m, const struct memory_request *q,
@@ -173,9 +173,9 @@ void memory_request_apply(struct memory *m, const struct memory_request *q,
 	}
 	m->stats.leases++;
 	if (q->verb == STORE_LEASE_GRANT)
-		memory_lease_grant(&m->etcd, q->lease, q->ttl, ret);
+		memory_lease_grant(m->etcd, q->lease, q->ttl, ret);
 	else if (q->verb == STORE_LEASE_KEEPALIVE)
-		memory_lease_keepalive(&m->etcd, q->lease, ret);
+		memory_lease_keepalive(m->etcd, q->lease, ret);
 	else
-		memory_lease_revoke(&m->etcd, q->lease, ret);
+		memory_lease_revoke(m->etcd, q->lease, ret);
 }

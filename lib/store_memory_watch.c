@@ -4,6 +4,7 @@
  * news is decided by the same store_view as in the real store, so a caller
  * sees the same after a cut, a compaction or a restore.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "lib/store_memory_parts.h"
@@ -92,12 +93,21 @@ static void want_list(struct memory_watch *w, bool anew)
 		memory_queue(w->memory, &w->task);
 }
 
+/* As lib/etcd_era.c does. */
+static void key_went_back(struct memory *m, const char *key)
+{
+	memory_watches_list(m, true);
+	store_notify(&m->base, STORE_REVISION_WENT_BACK,
+		     "etcd lists %.200s at an older revision than before: restored from a backup?",
+		     key);
+}
+
 static void begin_list(struct memory_watch *w)
 {
 	store_view_list_begin(w->view, w->anew);
 	memory_kvs_done(&w->found);
-	memory_range(&w->memory->etcd, w->key, w->range_end, &w->found);
-	w->list_revision = w->memory->etcd.revision;
+	memory_range(w->memory->etcd, w->key, w->range_end, &w->found);
+	w->list_revision = w->memory->etcd->revision;
 	w->at = 0;
 	w->state = WATCH_LISTING;
 	if (w->base.listing)
@@ -129,14 +139,19 @@ static void list_page(struct memory_watch *w)
 		tell_trouble(w->memory, "listing failed");
 		return;
 	}
-	if (w->state == WATCH_LISTING && w->list_revision < w->memory->etcd.compacted)
+	if (w->state == WATCH_LISTING && w->list_revision < w->memory->etcd->compacted)
 		w->state = WATCH_WANTED;
 	if (w->state == WATCH_WANTED)
 		begin_list(w);
 	for (size_t n = 0; n < w->memory->page && w->at < w->found.n && !w->dead; n++) {
 		const struct store_kv *kv = &w->found.v[w->at++]->kv;
+		int r = store_view_listed(w->view, kv->key, kv->mod_revision);
 
-		if (news(store_view_listed(w->view, kv->key, kv->mod_revision)))
+		if (r == -ESTALE) {
+			key_went_back(w->memory, kv->key);
+			return;
+		}
+		if (news(r))
 			tell_put(w, kv);
 	}
 	if (w->state == WATCH_LISTING && w->at == w->found.n)
@@ -153,7 +168,7 @@ static bool concerns(const struct memory_watch *w, const struct memory_kv *event
 /* Goes to the next event in the range; false: there is none, all is seen. */
 static bool advance(struct memory_watch *w)
 {
-	const struct memory_etcd *e = &w->memory->etcd;
+	const struct memory_etcd *e = w->memory->etcd;
 
 	for (size_t i = memory_history_from(e, w->next); i < e->history.n; i++) {
 		if (!concerns(w, e->history.v[i]))
@@ -176,7 +191,7 @@ static void tell_event(struct memory_watch *w, const struct store_kv *kv)
 /* All events of one revision; copied, because callbacks may write history. */
 static void follow_one(struct memory_watch *w)
 {
-	const struct memory_etcd *e = &w->memory->etcd;
+	const struct memory_etcd *e = w->memory->etcd;
 	struct memory_kvs events = { 0 };
 
 	for (size_t i = memory_history_from(e, w->next);
@@ -193,7 +208,7 @@ static void follow(struct memory_watch *w)
 {
 	w->followed = true;
 	tell_watching(w->memory);
-	if (w->next < w->memory->etcd.compacted)
+	if (w->next < w->memory->etcd->compacted)
 		want_list(w, false);
 	else if (advance(w))
 		follow_one(w);
@@ -318,7 +333,7 @@ void memory_watches_done(struct memory *m)
 
 int64_t memory_watches_need(const struct memory *m)
 {
-	int64_t need = m->etcd.revision + 1;
+	int64_t need = m->etcd->revision + 1;
 	const struct memory_watch *w;
 
 	TAILQ_FOREACH(w, &m->watches, entry) {

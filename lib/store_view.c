@@ -100,6 +100,8 @@ int store_view_listed(struct store_view *v, const char *key, int64_t mod_revisio
 		k->list = v->list;
 		return 0;
 	}
+	if (k && k->mod_revision > mod_revision && !v->anew)
+		return -ESTALE;
 	if (!k)
 		k = add(v, key);
 	if (!k)

@@ -31,7 +31,8 @@ bool store_view_knows(const struct store_view *v, const char *key, int64_t mod_r
  * nothing, because etcd was replaced or restored: every key listed is news.
  */
 void store_view_list_begin(struct store_view *v, bool anew);
-/* 1 if it is news, 0 if known, -ENOMEM. */
+/* 1 if it is news, 0 if known, -ENOMEM; -ESTALE if it was known at a higher revision, which proves
+ * that etcd went back. */
 int store_view_listed(struct store_view *v, const char *key, int64_t mod_revision);
 /*
  * Tells the keys that are gone, in order, and forgets them; revision is the

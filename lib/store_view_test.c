@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,20 +78,29 @@ static const char *next_word(const char *state, char key[2], int64_t *revision)
 	return end;
 }
 
-static void list_some(struct store_view *v, const char *state)
+/* -ESTALE: a key was known at a higher revision. */
+static int list_some(struct store_view *v, const char *state)
 {
 	int64_t revision;
 	char key[2];
+	int r = 0;
 
-	while ((state = next_word(state, key, &revision)))
-		if (store_view_listed(v, key, revision) == 1)
+	while (r >= 0 && (state = next_word(state, key, &revision))) {
+		r = store_view_listed(v, key, revision);
+		if (r == 1)
 			tell_put(key, revision);
+	}
+	return r < 0 ? r : 0;
 }
 
+/* As both users of a view do: a key that went back makes everything news. */
 static void list(struct store_view *v, const char *state, int64_t revision, bool anew)
 {
 	store_view_list_begin(v, anew);
-	list_some(v, state);
+	if (list_some(v, state) == -ESTALE) {
+		store_view_list_begin(v, true);
+		assert_int_equal(list_some(v, state), 0);
+	}
 	assert_int_equal(store_view_list_end(v, revision, tell_gone, NULL), 0);
 	expect_belief(state);
 }
@@ -226,6 +236,28 @@ static void a_list_anew_stays_anew_when_it_is_begun_again(void **unused)
 	expect_story("+a2 +a2 +b3");
 }
 
+static void a_key_listed_at_a_lower_revision_proves_that_etcd_went_back(void **unused)
+{
+	(void)unused;
+	AUTO(store_view_free) struct store_view *v = fresh();
+
+	list(v, "a2 b5", 5, false);
+	assert_int_equal(store_view_put(v, "a", 7), 1);
+	story[0] = '\0';
+	store_view_list_begin(v, false);
+	assert_int_equal(list_some(v, "a7 b5"), 0);
+	/* b was changed at 5 and is back at 3, though the list itself is of a later revision. */
+	store_view_list_begin(v, false);
+	assert_int_equal(list_some(v, "a9 b3 c8"), -ESTALE);
+	expect_story("+a9");
+	assert_true(store_view_knows(v, "b", 5));
+	list(v, "a9 b3 c8", 9, true);
+	expect_story("+a9 +b3 +c8");
+	store_view_list_begin(v, false);
+	assert_int_equal(list_some(v, "a9 b3 c8"), 0);
+	expect_story("");
+}
+
 static void a_key_on_two_pages_of_a_list_anew_is_news_once(void **unused)
 {
 	(void)unused;
@@ -330,6 +362,7 @@ int main(void)
 		cmocka_unit_test(a_list_begun_again_half_way_loses_nothing),
 		cmocka_unit_test(a_list_anew_is_all_news_though_revisions_agree),
 		cmocka_unit_test(a_list_anew_stays_anew_when_it_is_begun_again),
+		cmocka_unit_test(a_key_listed_at_a_lower_revision_proves_that_etcd_went_back),
 		cmocka_unit_test(a_key_on_two_pages_of_a_list_anew_is_news_once),
 		cmocka_unit_test(an_event_is_news_once),
 		cmocka_unit_test(a_deletion_is_news_once_and_only_of_what_was_there),

@@ -75,6 +75,17 @@ def etcd_txn(etcd, puts=(), deletes=()):
         etcd.call("/v3/kv/txn", {"success": ops[i:i + 128]})
 
 
+def revoke_status(etcd, node):
+    """As if its lease had run out, which takes a minute."""
+    status = next(kv for kv in etcd.list(f"{PREFIX}status/node/{node}"))
+    etcd.call("/v3/lease/revoke", {"ID": str(status.lease)})
+
+
+def owned(etcd, node):
+    """The keys of its blocks."""
+    return {k for k, v in etcd.dump(PREFIX + "block/").items() if json.loads(v)["node"] == node}
+
+
 BLOCK = 26
 _FIRST = int(ipaddress.ip_address("10.0.0.0"))
 

@@ -10,6 +10,7 @@ import http.client
 import json
 import socket
 import ssl
+import threading
 
 PORT = 2379
 
@@ -22,8 +23,8 @@ class EtcdError(AssertionError):
         self.code, self.message = code, message
 
 
-class Gateway:
-    """Speaks with one member over a kept connection."""
+class Gateway(threading.local):
+    """Speaks with one member over a kept connection, one for each thread."""
 
     def __init__(self, node, address, tls=None):
         """tls: (authority, certificate) of a client."""

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lab of one test: it makes everything and takes everything down."""
 
-import re
 import shutil
 
 from . import cgroups, process
@@ -11,9 +10,6 @@ from .links import Cable, Switch
 from .node import Node
 from .systemd import Machine
 from .tls import Authority
-
-_SANITIZER = re.compile(r"^.*(ERROR: \w+Sanitizer|runtime error: ).*$", re.M)
-
 
 class Lab:
     """Owns a folder, processes and namespaces. Labs share nothing, not even addresses."""
@@ -122,8 +118,9 @@ class Lab:
             # Grandchildren, and what a KeyboardInterrupt kept us from noting down.
             process.kill_marked(self.id)
             cgroups.remove(self.id)
-        for p in {p.log_path: p for p in self.processes}.values():
-            wrong += [f"{p.name}: {m.group()}" for m in _SANITIZER.finditer(p.log)]
+        for path in sorted(self.dir.glob("*.log")):
+            text = path.read_text(errors="replace")
+            wrong += [f"{path.stem}: {line}" for line in process.sanitizer_errors(text)]
         assert not wrong, "\n".join(wrong)
 
     def _stop_clean(self, wrong):

@@ -32,6 +32,8 @@ _NOT_INHERITED = re.compile(r"(?i)^(.*_proxy|ETCD_.*|ETCDCTL_.*|ROOST_.*|CNI_.*|
 # that lives as long as the interpreter starts them all.
 _starter = concurrent.futures.ThreadPoolExecutor(max_workers=1, thread_name_prefix="starter")
 
+_SANITIZER = re.compile(r"^.*(?:ERROR: \w+Sanitizer|runtime error: ).*$", re.M)
+
 
 class CommandError(AssertionError):
     """A command failed; the message holds all that it said."""
@@ -50,6 +52,11 @@ def environment(mark, extra=None):
     return env
 
 
+def sanitizer_errors(text):
+    """The lines in which ASan, LSan or UBSan reports what a program did."""
+    return _SANITIZER.findall(text)
+
+
 def popen(argv, **kwargs):
     """Popen for everything in the lab.
 
@@ -66,7 +73,8 @@ def die_with_parent():
 
 
 def run(argv, env, input=None, check=True, timeout=30):
-    """Run to the end; returns CompletedProcess with text. Raises CommandError if it fails."""
+    """Run to the end; returns CompletedProcess with text. Raises CommandError if it fails, and on
+    a sanitizer's report also where a failure is expected."""
     stdin = subprocess.PIPE if input is not None else subprocess.DEVNULL
     with popen(argv, env=env, stdin=stdin, stdout=subprocess.PIPE,
                stderr=subprocess.PIPE, text=True, errors="replace") as p:
@@ -80,7 +88,7 @@ def run(argv, env, input=None, check=True, timeout=30):
         except BaseException:
             os.killpg(p.pid, signal.SIGKILL)
             raise
-    if check and p.returncode != 0:
+    if check and p.returncode != 0 or sanitizer_errors(err):
         raise CommandError(f"{shlex.join(argv)}: exit {p.returncode}\n{out}{err}")
     return subprocess.CompletedProcess(argv, p.returncode, out, err)
 

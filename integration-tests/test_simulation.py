@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real decisions of agents and controllers on a clock of their own: simulation/simulation.h.
+
+`simulate` judges itself: no address has two holders, nothing is leaked, everybody serves in the
+end. A seed that fails is printed with its shortened story.
+"""
+
+import pathlib
+import subprocess
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+# Beside others on two cores some 5 million steps; the same seeds in every run, as far as it gets.
+SECONDS = 45
+
+
+def known_seeds():
+    """The numbers in simulation/seeds."""
+    lines = (HERE / "simulation/seeds").read_text().splitlines()
+    return [line.split()[0] for line in lines if line and not line.startswith("#")]
+
+
+def simulate(build, *args):
+    """Its last line; fails with its story."""
+    done = subprocess.run([build / "simulate", *args], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False, timeout=280)
+    assert done.returncode == 0, done.stdout
+    return done.stdout.splitlines()[-1]
+
+
+def test_seeds_that_failed_once_do_not_fail_again(build):
+    seeds = known_seeds()
+    assert simulate(build, "--seeds", ",".join(seeds)).startswith(f"{len(seeds)} seeds, ")
+
+
+@pytest.mark.limit(300)
+def test_no_address_twice_in_any_of_many_lives(build):
+    assert simulate(build, "--from", "1", "--seconds", str(SECONDS)).endswith(": 0 failed")
+
+
+def test_a_run_follows_from_its_seed_alone(build):
+    once = simulate(build, "--seeds", "11,7")
+    assert once.split(" s:")[0].rsplit(",", 1)[0] == \
+        simulate(build, "--seeds", "7,11").split(" s:")[0].rsplit(",", 1)[0]
+
+
+def test_programs_of_the_simulation_have_no_memory_errors(sanitized):
+    assert simulate(sanitized, "--from", "1", "--seconds", "5").endswith(": 0 failed")
