@@ -35,13 +35,17 @@ void register_void(struct registration *r, const char *why)
 void register_lost(struct registration *r, const char *why)
 {
 	register_void(r, why);
+	/* Until it is registered again nothing can be proven, so there is nothing more to lose. */
+	if (r->lost)
+		return;
+	r->lost = true;
 	r->handlers->lost(r->reason, r->arg);
 }
 
 static void settle(struct registration *r, int64_t create, int64_t mod)
 {
 	r->phase = SETTLED;
-	r->displaced = r->held_before = r->waited = false;
+	r->displaced = r->held_before = r->waited = r->lost = false;
 	r->silent_since = 0;
 	r->lowest = r->self.reclaim_after;
 	r->failures = 0;

@@ -37,6 +37,7 @@ struct registration {
 	struct timer timer;
 	enum phase phase;
 	bool registered, displaced, removed;
+	bool lost;        /* the handler was called, and it was not registered since */
 	bool held_before; /* etcd went back while we were registered */
 	bool waited;      /* the name was found taken */
 	/* Of another machine's record: since when it is silent, its MOD revision, the last look. */

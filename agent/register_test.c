@@ -25,6 +25,29 @@ static void a_fresh_node_is_created(void **unused)
 	world_close(&w);
 }
 
+/* Over leases the answer to the first write is the proof: a second round must not void it. */
+static void a_round_that_is_begun_again_loses_nothing_more(void **unused)
+{
+	(void)unused;
+	const struct node_vtep vtep = { .mac = { { 2, 0, 0, 0, 0, 1 } } };
+	struct world w;
+	struct agent a;
+
+	world_open(&w);
+	agent_start(&w, &a, "m1", "b1", "1");
+	while (!a.lost)
+		assert_true(store_fake_step(w.store));
+	assert_int_equal(register_set_vtep(a.registration, &vtep), 0);
+	store_fake_run(w.store);
+	expect(&w, "m1 registered\n");
+	assert_int_equal(a.lost, 1);
+	store_fake_delete(w.store, NODE_KEY, NULL);
+	store_fake_run(w.store);
+	assert_int_equal(a.lost, 2);
+	agent_stop(&a);
+	world_close(&w);
+}
+
 static void an_agent_that_is_restarted_keeps_the_create_revision(void **unused)
 {
 	(void)unused;
@@ -457,6 +480,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_fresh_node_is_created),
+		cmocka_unit_test(a_round_that_is_begun_again_loses_nothing_more),
 		cmocka_unit_test(an_agent_that_is_restarted_keeps_the_create_revision),
 		cmocka_unit_test(a_restart_within_the_same_second_raises_the_fence_too),
 		cmocka_unit_test(a_rebooted_machine_registers_at_once_though_its_old_status_lives),

@@ -131,7 +131,9 @@ def test_repairs_do_not_outlast_the_tampering(scene):
     monitor = s.node.spawn("monitor", "ip -ts monitor route")
 
     def listens():
-        s.node.ip("route replace 203.0.113.77 dev eth0 proto 99")
+        # The kernel announces no replacement by an equal route.
+        s.node.ip("route add 203.0.113.77 dev eth0 proto 99",
+                  "route del 203.0.113.77 dev eth0 proto 99")
         return "203.0.113.77" in monitor.log
     wait_until(listens, 20, "the monitor to listen")
     since = time.monotonic()
@@ -139,8 +141,9 @@ def test_repairs_do_not_outlast_the_tampering(scene):
         s.node.run("ip route flush proto 114")
         time.sleep(0.2)
     wait_until(lambda: s.state() == s.before, 60, "everything to come back")
-    s.node.ip("route del 203.0.113.77 dev eth0 proto 99")
-    monitor.wait_log("Deleted 203.0.113.77")
+    s.node.ip("route add 203.0.113.78 dev eth0 proto 99",
+              "route del 203.0.113.78 dev eth0 proto 99")
+    monitor.wait_log("Deleted 203.0.113.78")
     missing = missing_times(monitor.log, s.pods[0].v4)
     print(f"missing {len(missing)} times, {max(missing):.3f} s at most, {missing[-1]:.3f} s at last")
     assert len(missing) >= 10
