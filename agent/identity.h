@@ -22,7 +22,6 @@
 #include "lib/prefix.h"
 #include "lib/values.h"
 
-#define ID_TEXT     129 /* id_check()'s 128 and the NUL */
 #define REASON_TEXT 256
 /* As many network cards as are worth telling machines apart by. */
 #define HARDWARE_MAX  9

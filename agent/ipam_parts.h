@@ -114,7 +114,6 @@ struct known_node {
 	uint32_t promise;
 	uint64_t machine; /* node_machine() of its record, and of that before etcd went back */
 	uint64_t before;  /* 0: there was none */
-	bool lease;       /* of a lease's holder: its server writes it again when it renews */
 	bool stands;
 };
 

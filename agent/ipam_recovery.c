@@ -11,7 +11,6 @@
 #include <sys/random.h>
 
 #include "agent/register.h"
-#include "lib/lease_holder.h"
 
 #define SECOND 1000000000LL
 /*
@@ -88,7 +87,6 @@ void ipam_node_put(struct ipam *m, const char *relative, const struct store_kv *
 		return;
 	}
 	n->stands = true;
-	n->lease = lease_holder_is(name);
 	n->machine = 0;
 	n->recovery[0] = '\0';
 	/* One that cannot be read has not spoken. */
@@ -114,13 +112,11 @@ void ipam_node_deleted(struct ipam *m, const char *relative)
 }
 
 /*
- * Another machine that took the name meanwhile does not speak for the one that had it. The holder
- * of a lease has no agent that speaks: it is there again when its record is.
+ * Another machine that took the name meanwhile does not speak for the one that had it. For the
+ * holder of a lease its server speaks when it renews, or a controller that remembers.
  */
 static bool has_spoken(const struct recovering *r, const struct known_node *n)
 {
-	if (n->lease)
-		return n->stands;
 	return strcmp(n->recovery, r->id) == 0 && (!n->before || n->before == n->machine);
 }
 

@@ -7,7 +7,6 @@
 #include "lib/keys.h"
 
 #define REGISTER_PART "registration"
-#define ID_MAX        129
 
 enum phase {
 	READING,
@@ -28,7 +27,7 @@ struct registration {
 	char recovery_key[KEY_FULL_TEXT];
 	char removed_name[KEY_TEXT], node_name[KEY_TEXT]; /* relative, for the decoders */
 	struct node self;
-	char recovery[ID_MAX]; /* what self.recovery points to */
+	char recovery[ID_TEXT]; /* what self.recovery points to */
 	char *value;
 	bool vtep_told, promise_told; /* else those of the record which is there stay */
 	uint32_t lowest;              /* promise that the record may carry */

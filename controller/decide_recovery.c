@@ -14,19 +14,24 @@ const char *recovery_state_name(enum recovery_state state)
 	return names[state];
 }
 
+static void blocks_free(struct memory_block *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(v[i].key);
+		free(v[i].value);
+		free(v[i].owner);
+	}
+	free(v);
+}
+
 void memory_of_blocks_done(struct memory_of_blocks *m)
 {
-	for (size_t i = 0; i < m->n_blocks; i++) {
-		free(m->blocks[i].key);
-		free(m->blocks[i].value);
-		free(m->blocks[i].owner);
-	}
+	blocks_free(m->blocks, m->n_blocks);
+	blocks_free(m->extents, m->n_extents);
 	for (size_t i = 0; i < m->n_nodes; i++) {
-		free(m->nodes[i].name);
 		free(m->nodes[i].key);
 		free(m->nodes[i].value);
 	}
-	free(m->blocks);
 	free(m->nodes);
 	*m = (struct memory_of_blocks){ 0 };
 }
@@ -54,6 +59,14 @@ static int take(struct memory_of_blocks *to, const struct mirror *m)
 		if (!b->key || !b->value || !b->owner)
 			return -ENOMEM;
 	}
+	for (size_t i = mirror_from(m, KEYS_EXTENT); mirror_within(m, i, KEYS_EXTENT); i++) {
+		struct memory_block *e = &to->extents[to->n_extents++];
+
+		e->key = strdup(m->v[i]->kv.key);
+		e->value = strdup(m->v[i]->kv.value);
+		if (!e->key || !e->value)
+			return -ENOMEM;
+	}
 	for (size_t i = mirror_from(m, KEYS_NODE); mirror_within(m, i, KEYS_NODE); i++) {
 		AUTO(node_done) struct node record = { 0 };
 		struct memory_node *n = &to->nodes[to->n_nodes++];
@@ -65,12 +78,12 @@ static int take(struct memory_of_blocks *to, const struct mirror *m)
 			if (record.reclaim_after > to->longest)
 				to->longest = record.reclaim_after;
 		}
-		n->name = strdup(mirrored_name(m->v[i]));
 		n->key = strdup(kv->key);
 		n->value = strdup(kv->value);
-		if (!n->name || !n->key || !n->value)
+		if (!n->key || !n->value)
 			return -ENOMEM;
-		n->alive = key_status_node(status, n->name) == 0 && mirror_find(m, status);
+		n->alive = key_status_node(status, mirrored_name(m->v[i])) == 0 &&
+			   mirror_find(m, status);
 	}
 	to->revision = m->revision;
 	return 0;
@@ -80,9 +93,10 @@ int memory_of_blocks_take(struct memory_of_blocks *m, const struct mirror *mirro
 {
 	struct memory_of_blocks fresh = {
 		.blocks = calloc(count(mirror, KEYS_BLOCK) + 1, sizeof(*fresh.blocks)),
+		.extents = calloc(count(mirror, KEYS_EXTENT) + 1, sizeof(*fresh.extents)),
 		.nodes = calloc(count(mirror, KEYS_NODE) + 1, sizeof(*fresh.nodes)),
 	};
-	int r = fresh.blocks && fresh.nodes ? take(&fresh, mirror) : -ENOMEM;
+	int r = fresh.blocks && fresh.extents && fresh.nodes ? take(&fresh, mirror) : -ENOMEM;
 
 	memory_of_blocks_done(m);
 	if (r < 0)
@@ -90,6 +104,11 @@ int memory_of_blocks_take(struct memory_of_blocks *m, const struct mirror *mirro
 	else
 		*m = fresh;
 	return r;
+}
+
+static const char *name_of(const struct memory_node *n)
+{
+	return n->key + strlen(KEYS_NODE);
 }
 
 /* machine: of which it must be, 0: of any. */
@@ -112,7 +131,7 @@ static const struct memory_node *remembered(const struct memory_of_blocks *memor
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
-		int order = strcmp(memory->nodes[middle].name, name);
+		int order = strcmp(name_of(&memory->nodes[middle]), name);
 
 		if (order == 0)
 			return &memory->nodes[middle];
@@ -134,9 +153,9 @@ static const char *missing(const struct memory_of_blocks *memory, const struct m
 	for (size_t i = 0; i < memory->n_nodes; i++) {
 		const struct memory_node *n = &memory->nodes[i];
 
-		if (!n->alive || lease_holder_is(n->name) || has_spoken(m, n->name, n->machine, id))
+		if (!n->alive || has_spoken(m, name_of(n), n->machine, id))
 			continue;
-		first = first ?: n->name;
+		first = first ?: name_of(n);
 		(*ret_n)++;
 	}
 	/* And those that came since: they live. */
@@ -146,9 +165,8 @@ static const char *missing(const struct memory_of_blocks *memory, const struct m
 		char status[KEY_TEXT];
 
 		/* Those that lived before are counted above. */
-		if ((known && known->alive) || lease_holder_is(name) ||
-		    key_status_node(status, name) < 0 || !mirror_find(m, status) ||
-		    has_spoken(m, name, 0, id))
+		if ((known && known->alive) || key_status_node(status, name) < 0 ||
+		    !mirror_find(m, status) || has_spoken(m, name, 0, id))
 			continue;
 		first = first ?: name;
 		(*ret_n)++;
@@ -164,12 +182,23 @@ static bool is_of_machine(const struct mirrored *e, uint64_t machine)
 	       node_machine(&record) == machine;
 }
 
-static bool claimed_in(const struct mirrored *e, const char *id)
+bool recovery_wrote(const struct mirrored *e, const char *id)
 {
 	AUTO(block_done) struct block block = { 0 };
 
 	return e && block_decode(e->kv.key, e->kv.value, e->kv.value_len, &block, NULL) == 0 &&
 	       strcmp(block.recovery, id) == 0;
+}
+
+static void compare_seen(struct plans *p, struct plan *plan, const struct mirror *m,
+			 const char *key)
+{
+	const struct mirrored *now = mirror_find(m, key);
+
+	if (now)
+		plan_if_same(p, plan, key, now->kv.mod_revision);
+	else
+		plan_if_absent(p, plan, key);
 }
 
 /*
@@ -186,14 +215,12 @@ static size_t write_nodes(const struct memory_of_blocks *memory, const struct mi
 		const struct mirrored *now = mirror_find(m, n->key);
 		struct plan *plan;
 
-		if (!n->machine || has_spoken(m, n->name, n->machine, id) ||
-		    is_of_machine(now, n->machine))
+		/* A holder of leases is written with what it holds. */
+		if (!n->machine || lease_holder_is(name_of(n)) ||
+		    has_spoken(m, name_of(n), n->machine, id) || is_of_machine(now, n->machine))
 			continue;
 		plan = plans_add(p, n->key);
-		if (now)
-			plan_if_same(p, plan, n->key, now->kv.mod_revision);
-		else
-			plan_if_absent(p, plan, n->key);
+		compare_seen(p, plan, m, n->key);
 		plan_put(p, plan, n->key, n->value);
 		plan_says(p, plan, "%s is written again, as before etcd went back", n->key);
 		writing++;
@@ -201,9 +228,57 @@ static size_t write_nodes(const struct memory_of_blocks *memory, const struct mi
 	return writing;
 }
 
+/* How pools were cut: else a pool that was edited meanwhile would be cut otherwise. */
+static size_t write_extents(const struct memory_of_blocks *memory, const struct mirror *m,
+			    struct plans *p)
+{
+	size_t writing = 0;
+
+	for (size_t i = 0; i < memory->n_extents; i++) {
+		const struct memory_block *e = &memory->extents[i];
+		struct plan *plan;
+
+		if (mirror_find(m, e->key))
+			continue;
+		plan = plans_add(p, e->key);
+		plan_if_absent(p, plan, e->key);
+		plan_put(p, plan, e->key, e->value);
+		plan_says(p, plan, "%s is written again, as before etcd went back", e->key);
+		writing++;
+	}
+	return writing;
+}
+
+/*
+ * Of a holder of leases: everything in one transaction, because its record says that it has said
+ * what it holds.
+ */
+static struct plan *plan_of_holder(struct plans *p, const struct mirror *m,
+				   const struct memory_node *n, const char *id)
+{
+	AUTO(node_done) struct node record = { 0 };
+	AUTO(free) char *value = NULL;
+	struct plan *plan;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->v[i].subject && strcmp(p->v[i].subject, n->key) == 0 &&
+		    plan_has_room(&p->v[i], 1, 3))
+			return &p->v[i];
+	plan = plans_add(p, n->key);
+	compare_seen(p, plan, m, n->key);
+	if (node_decode(n->key, n->value, strlen(n->value), &record, NULL) < 0 ||
+	    lease_holder_record(record.ipv4.address.family ? &record.ipv4.address
+							   : &record.ipv6.address,
+				&record.vtep.mac, id, &value) < 0)
+		p->failed = true;
+	else
+		plan_put(p, plan, n->key, value);
+	return plan;
+}
+
 /* As it was; compared with what was seen of it. */
 static void write_block(struct plans *p, const struct mirror *m, const struct memory_block *b,
-			const char *id)
+			const struct memory_node *owner, const char *id)
 {
 	AUTO(block_done) struct block block = { 0 };
 	const struct mirrored *now = mirror_find(m, b->key);
@@ -217,7 +292,8 @@ static void write_block(struct plans *p, const struct mirror *m, const struct me
 	    block_decode(b->key, b->value, strlen(b->value), &block, NULL) < 0 ||
 	    key_host_block(key, b->owner, parsed.network, &parsed.block) < 0)
 		return;
-	plan = plans_add(p, b->key);
+	plan = owner && lease_holder_is(b->owner) ? plan_of_holder(p, m, owner, id)
+						  : plans_add(p, b->key);
 	/* Nobody takes back what was written in the same recovery. */
 	free((char *)(uintptr_t)block.recovery);
 	block.recovery = id;
@@ -226,13 +302,9 @@ static void write_block(struct plans *p, const struct mirror *m, const struct me
 	if (block_encode(&block, &value) < 0 || host_block_encode(&index, &index_value) < 0)
 		p->failed = true;
 	block.recovery = NULL;
-	if (now)
-		plan_if_same(p, plan, b->key, now->kv.mod_revision);
-	else
-		plan_if_absent(p, plan, b->key);
+	compare_seen(p, plan, m, b->key);
 	plan_put(p, plan, b->key, value);
-	if (!lease_holder_is(b->owner))
-		plan_put(p, plan, key, index_value);
+	plan_put(p, plan, key, index_value);
 	if (now && now->note && strcmp(now->note, b->owner) != 0 &&
 	    key_host_block(key, now->note, parsed.network, &parsed.block) == 0)
 		plan_delete(p, plan, key);
@@ -328,6 +400,7 @@ enum recovery_state recovery_plan(const struct memory_of_blocks *memory, const s
 			record.id, record.longest);
 		return RECOVERY_STATE_AGENTS;
 	}
+	writing = write_extents(memory, m, ret);
 	first = missing(memory, m, record.id, &n);
 	if (first) {
 		/* A sentence that changed with each node would be logged as often. */
@@ -338,18 +411,23 @@ enum recovery_state recovery_plan(const struct memory_of_blocks *memory, const s
 			n == 1 ? first : "", n == 1 ? "it holds" : "they hold", record.longest);
 		return RECOVERY_STATE_WAITING;
 	}
-	writing = write_nodes(memory, m, record.id, ret);
+	writing += write_nodes(memory, m, record.id, ret);
 	for (size_t i = 0; i < memory->n_blocks; i++) {
 		const struct memory_block *b = &memory->blocks[i];
 		const struct mirrored *now = mirror_find(m, b->key);
 		const struct memory_node *owner = remembered(memory, b->owner);
 
-		/* As it was; its owner speaks for itself; or its holder has claimed it again. */
-		if ((now && now->note && strcmp(now->note, b->owner) == 0) ||
-		    has_spoken(m, b->owner, owner ? owner->machine : 0, record.id) ||
-		    claimed_in(now, record.id))
+		bool lease = lease_holder_is(b->owner);
+		bool spoken = has_spoken(m, b->owner, owner ? owner->machine : 0, record.id);
+
+		/*
+		 * Its holder has claimed it again; or it is as it was, or its owner speaks for
+		 * itself. Who holds leases speaks for the one that it renewed.
+		 */
+		if (recovery_wrote(now, record.id) || (!lease && spoken) ||
+		    ((!lease || spoken) && now && now->note && strcmp(now->note, b->owner) == 0))
 			continue;
-		write_block(ret, m, b, record.id);
+		write_block(ret, m, b, owner, record.id);
 		writing++;
 	}
 	err_set(why, 0,

@@ -21,15 +21,16 @@ struct memory_block {
 	char *key, *value, *owner;
 };
 struct memory_node {
-	char *name, *key, *value;
+	char *key, *value;
 	uint64_t machine; /* node_machine() */
 	bool alive;
 };
 /* What the last leadership of this process knew at its end. */
 struct memory_of_blocks {
-	struct memory_block *blocks; /* by key */
-	struct memory_node *nodes;   /* by name */
-	size_t n_blocks, n_nodes;
+	struct memory_block *blocks;  /* by key */
+	struct memory_block *extents; /* by key, of nobody */
+	struct memory_node *nodes;    /* by key */
+	size_t n_blocks, n_extents, n_nodes;
 	uint32_t longest; /* promise of all of them, s */
 	int64_t revision; /* up to which everything was known; 0: nothing is remembered */
 };
@@ -57,5 +58,7 @@ void recovery_begin(const struct memory_of_blocks *memory, const struct mirror *
 		    uint32_t number, uint32_t longest, const char *now, struct plans *ret);
 /* Its number and the longest promise in s; false: there is none that can be read. */
 bool recovery_numbers(const struct mirror *m, uint32_t *ret_number, uint32_t *ret_longest);
+/* Whether this block was written in that one. */
+bool recovery_wrote(const struct mirrored *block, const char *id);
 /* Whether one is open, or cannot be read: then nothing changes hands. */
 bool recovery_is_open(const struct mirror *m);

@@ -169,6 +169,53 @@ static void a_silent_node_has_its_record_again(void **unused)
 			 "{\"id\":\"r1\",\"longest\":900,\"revision\":5,\"done\":true}\n");
 }
 
+#define HOLDER "{\"ipv4\":\"192.0.2.5/32\",\"machine\":\"lease\",\"boot\":\"lease\""
+
+/* Its record says that it has spoken: so it comes with all that it holds. */
+static void a_holder_of_leases_is_written_again_as_a_whole(void **unused)
+{
+	(void)unused;
+	const char *leased =
+		"{\"node\":\"lease-192.0.2.5\",\"lease\":{\"publicIP\":\"192.0.2.5\"}}";
+
+	put(&before, "node/lease-192.0.2.5", HOLDER "}");
+	put(&before, "block/default/10.1.0.48-28", leased);
+	put(&before, "block/default/10.1.0.64-28", leased);
+	assert_int_equal(memory_of_blocks_take(&memory, &before), 0);
+	revision = 0;
+	put(&now, "recovery", "{\"id\":\"r1\",\"longest\":900,\"revision\":1}");
+	node(&now, "n1", "r1", true);
+	node(&now, "n2", "r1", true);
+	node(&now, "n3", "r1", false);
+	expect("writing",
+	       "node/lease-192.0.2.5:\n"
+	       "if node/lease-192.0.2.5 absent\n"
+	       "if block/default/10.1.0.48-28 absent\n"
+	       "if block/default/10.1.0.64-28 absent\n"
+	       "put node/lease-192.0.2.5 " HOLDER ",\"recovery\":\"r1\"}\n"
+	       "put block/default/10.1.0.48-28 {\"node\":\"lease-192.0.2.5\",\"recovery\":\"r1\","
+	       "\"lease\":{\"publicIP\":\"192.0.2.5\"}}\n"
+	       "put host/lease-192.0.2.5/ipv4/block/default/10.1.0.48-28 {}\n"
+	       "put block/default/10.1.0.64-28 {\"node\":\"lease-192.0.2.5\",\"recovery\":\"r1\","
+	       "\"lease\":{\"publicIP\":\"192.0.2.5\"}}\n"
+	       "put host/lease-192.0.2.5/ipv4/block/default/10.1.0.64-28 {}\n");
+}
+
+/* Before anything else: a pool that is edited meanwhile must not be cut otherwise. */
+static void vanished_extents_are_written_again(void **unused)
+{
+	(void)unused;
+	put(&before, "extent/default/web", "{\"cidr\":\"10.1.0.0/16\",\"blockSize\":28}");
+	assert_int_equal(memory_of_blocks_take(&memory, &before), 0);
+	revision = 0;
+	put(&now, "recovery", "{\"id\":\"r1\",\"longest\":900,\"revision\":1}");
+	expect("waiting", "extent/default/web:\n"
+			  "if extent/default/web absent\n"
+			  "put extent/default/web {\"cidr\":\"10.1.0.0/16\",\"blockSize\":28}\n");
+	put(&now, "extent/default/web", "{\"cidr\":\"10.1.0.0/16\",\"blockSize\":26}");
+	expect("waiting", "");
+}
+
 static void another_machine_does_not_speak_for_one_that_lived(void **unused)
 {
 	(void)unused;
@@ -223,6 +270,8 @@ int main(void)
 		TEST(blocks_of_the_silent_are_written_again_and_then_it_ends),
 		TEST(a_restored_owner_gives_way_to_a_silent_one),
 		TEST(a_silent_node_has_its_record_again),
+		TEST(a_holder_of_leases_is_written_again_as_a_whole),
+		TEST(vanished_extents_are_written_again),
 		TEST(another_machine_does_not_speak_for_one_that_lived),
 		TEST(who_knows_less_than_a_node_leaves_it_to_the_agents),
 		TEST(it_opens_one_that_names_the_longest_promise),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/lease_reply.h"
 
 #define VXLAN "vxlan"
 
@@ -227,6 +228,7 @@ int lease_wish_parse(enum lease_verb verb, const char *body, size_t len, struct 
 {
 	AUTO(json_put) struct json_object *object = NULL;
 	AUTO(lease_wish_done) struct lease_wish w = { 0 };
+	struct lease held;
 	struct json_at root;
 	int r = json_parse(body, len, &object, err);
 
@@ -242,6 +244,9 @@ int lease_wish_parse(enum lease_verb verb, const char *body, size_t len, struct 
 		w.backend_data = strdup("");
 	if (!w.backend_type || !w.backend_data)
 		return err_set(err, -ENOMEM, "out of memory");
+	if (json_object_object_get_ex(object, "Expiration", NULL) &&
+	    lease_read(body, len, &held, NULL) == 0)
+		w.expires = held.expires ?: INT64_MAX;
 	*ret = w;
 	w = (struct lease_wish){ 0 };
 	return 0;

@@ -44,6 +44,9 @@ struct lease_wish {
 	struct address public_ip;
 	char *backend_type, *backend_data; /* "": none */
 	struct mac mac;                    /* of backend_data, with type vxlan; else zero */
+	/* Of a renewal: until when the holder counts on it, s since 1970; INT64_MAX: always, a
+	 * reservation; 0: it does not say. */
+	int64_t expires;
 };
 void lease_wish_done(struct lease_wish *wish);
 static inline void lease_wish_done_auto(struct lease_wish *wish)

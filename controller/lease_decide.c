@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "controller/decide_leases.h"
+#include "controller/decide_recovery.h"
 #include "ipam/candidates.h"
 #include "lib/lease_holder.h"
 
@@ -31,6 +32,7 @@ struct deciding {
 	lease_busy_fn *busy;
 	void *arg;
 	char holder[NODE_NAME_TEXT];
+	const char *recovery; /* the id of the open one; "": none */
 	struct lease_decision *ret;
 	struct plan *plan;
 	struct err *err;
@@ -42,6 +44,9 @@ static enum lease_verdict out_of_memory(struct deciding *d)
 	return LEASE_NO_MEMORY;
 }
 
+#define WENT_BACK                                                                                  \
+	"etcd went back: no subnet changes hands before all nodes have said what they hold; try "  \
+	"again later"
 #define REFUSE(d, ...) (err_set((d)->err, 0, __VA_ARGS__), LEASE_REFUSED)
 
 /* --- what there is -------------------------------------------------------------------------- */
@@ -127,7 +132,7 @@ static enum lease_verdict lock_holder(struct deciding *d, const struct mac *mac)
 	/* Who only reserves says nothing of its tunnel. */
 	if (memcmp(mac, &(struct mac){ { 0 } }, sizeof(*mac)) == 0)
 		mac = &node.vtep.mac;
-	if (lease_holder_record(&d->wish->public_ip, mac, &value) < 0)
+	if (lease_holder_record(&d->wish->public_ip, mac, d->recovery, &value) < 0)
 		return out_of_memory(d);
 	compare_seen(d, key);
 	plan_put(&d->ret->plans, d->plan, key, value);
@@ -272,20 +277,30 @@ static void fill_lease(const struct deciding *d, struct block *block, bool reser
 static enum lease_verdict claim(struct deciding *d, const struct prefix *subnet, bool any)
 {
 	struct block block = {
-		.node = d->holder, .pool = d->pool->name, .token = d->clock->token, .block = *subnet
+		.node = d->holder,
+		.pool = d->pool->name,
+		.token = d->clock->token,
+		.recovery = d->recovery,
+		.block = *subnet,
 	};
+	const struct mirrored *former;
 	enum lease_verdict r;
+	char key[KEY_TEXT];
 
 	if (any && lease_view_recovering(d->view))
-		return REFUSE(d,
-			      "etcd went back: no subnet is given away before all nodes have said "
-			      "what they hold; try again later");
+		return REFUSE(d, WENT_BACK);
 	memcpy(block.claimed, d->clock->now, sizeof(block.claimed));
 	fill_lease(d, &block, d->call->verb == LEASE_RESERVE);
 	begin(d, d->holder);
 	compare_seen(d, "recovery");
 	r = put_block(d, &block);
 	r = r == LEASE_DO ? put_index(d, subnet) : r;
+	/* Of whom a restore brought it back to. */
+	if (key_block(key, d->call->network, subnet) == 0 &&
+	    (former = mirror_find(d->mirror, key)) && former->note &&
+	    strcmp(former->note, d->holder) != 0 &&
+	    key_host_block(key, former->note, d->call->network, subnet) == 0)
+		plan_delete(&d->ret->plans, d->plan, key);
 	r = r == LEASE_DO ? lock_holder(d, &d->wish->mac) : r;
 	return r == LEASE_DO ? hold_extent(d) : r;
 }
@@ -308,7 +323,10 @@ static enum lease_verdict refresh(struct deciding *d, const struct mirrored *e)
 		block.lease.backend_type = old.lease.backend_type;
 		block.lease.backend_data = old.lease.backend_data;
 	}
+	if (d->recovery[0])
+		block.recovery = d->recovery;
 	begin(d, d->holder);
+	compare_seen(d, "recovery");
 	r = put_block(d, &block);
 	return r == LEASE_DO ? lock_holder(d, &d->wish->mac) : r;
 }
@@ -335,6 +353,9 @@ static enum lease_verdict acquire(struct deciding *d)
 	enum lease_verdict r;
 	int found;
 
+	/* What a restore brought back may have been given to another since. */
+	if (own && lease_view_recovering(d->view) && !recovery_wrote(own, d->recovery))
+		return REFUSE(d, WENT_BACK);
 	if (own)
 		return refresh(d, own);
 	r = check_pool(d);
@@ -364,6 +385,15 @@ static enum lease_verdict take_one(struct deciding *d)
 	char text[PREFIX_TEXT], shown[POOL_SHOW_TEXT];
 	enum lease_verdict r;
 
+	/*
+	 * Who counted on a lease when etcd went back has it, whatever the restored record says,
+	 * unless another has said the same since. What had run out may have been another's.
+	 */
+	if (lease_view_recovering(d->view) && d->wish->expires <= d->clock->seconds)
+		return REFUSE(d, WENT_BACK);
+	if (e && lease_view_recovering(d->view) && !recovery_wrote(e, d->recovery) &&
+	    strcmp(block.node ?: "", d->holder) != 0)
+		e = NULL;
 	if (e && block.lease.public_ip.family && strcmp(block.node, d->holder) == 0)
 		return refresh(d, e);
 	if (e)
@@ -416,6 +446,7 @@ static enum lease_verdict give_back(struct deciding *d, bool again)
 		return r;
 	d->ret->block = block.block;
 	begin(d, block.node);
+	compare_seen(d, "recovery");
 	lease_plan_free(d->mirror, e, &block, d->plan, &d->ret->plans);
 	d->ret->answer = strdup("");
 	return d->ret->answer && !d->ret->plans.failed ? LEASE_DO : out_of_memory(d);
@@ -452,12 +483,16 @@ enum lease_verdict lease_decide(const struct lease_view *view, const struct leas
 		.pool = lease_view_pool(view, call->network),
 		.busy = busy,
 		.arg = arg,
+		.recovery = lease_view_recovery(view),
 		.ret = ret,
 		.err = err,
 	};
 
 	if (wish)
 		lease_holder_name(&wish->public_ip, d.holder);
+	if (lease_view_recovering(view) &&
+	    (!d.recovery[0] || (call->verb != LEASE_ACQUIRE && call->verb != LEASE_RENEW)))
+		return REFUSE(&d, WENT_BACK);
 	switch (call->verb) {
 	case LEASE_ACQUIRE:
 		return acquire(&d);

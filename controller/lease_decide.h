@@ -19,6 +19,7 @@ struct lease_clock {
 	char now[TIME_TEXT], expires[TIME_TEXT]; /* of a lease that is given or renewed now */
 	char token[32];                          /* of a claim: nobody else's */
 	uint64_t random;
+	int64_t seconds; /* now, since 1970 */
 };
 
 enum lease_verdict {

@@ -5,7 +5,10 @@
 
 #define A "block/default/10.5.1.0-24"
 
-static const struct lease_clock the_clock = { .now = THEN, .expires = LATER, .token = "t" };
+static const struct lease_clock the_clock = {
+	.now = THEN, .expires = LATER, .token = "t", .seconds = 1000
+};
+static int64_t counted_on; /* by who renews */
 static const char *busy_block = "";
 
 static bool is_busy(const char *network, const struct prefix *block, void *arg)
@@ -22,7 +25,9 @@ static enum lease_verdict decide(enum lease_verb verb, const char *subnet, const
 {
 	struct lease_call call = { .verb = verb, .network = "default" };
 	char type[] = "vxlan", data[] = "{\"VNI\":1}";
-	struct lease_wish wish = { .backend_type = type, .backend_data = data };
+	struct lease_wish wish = { .backend_type = type,
+				   .backend_data = data,
+				   .expires = counted_on };
 
 	*err = (struct err){ "" };
 	if (subnet) {
@@ -47,6 +52,22 @@ static void expect_plan(enum lease_verb verb, const char *subnet, const char *ip
 	text = plans_print(&d.plans);
 	/* Behind the line with the subject. */
 	assert_string_equal(strchr(text, '\n') + 1, want);
+}
+
+static void expect_written(enum lease_verb verb, const char *subnet, const char *ip,
+			   const char *const *parts)
+{
+	AUTO(lease_decision_done) struct lease_decision d = { 0 };
+	AUTO(free) char *text = NULL;
+	struct err err;
+
+	lease_view_settle(view);
+	if (decide(verb, subnet, ip, false, &d, &err) != LEASE_DO)
+		fail_msg("%s", err.text);
+	text = plans_print(&d.plans);
+	for (; *parts; parts++)
+		if (!strstr(text, *parts))
+			fail_msg("%s\nlacks %s", text, *parts);
 }
 
 static void expect_refused(enum lease_verb verb, const char *subnet, const char *ip,
@@ -141,11 +162,13 @@ static void who_has_a_lease_gets_it_again(void **unused)
 	put(A, LEASE("192.0.2.5", THEN));
 	also("node/lease-192.0.2.5", HOLDER("192.0.2.5"));
 	expect_plan(LEASE_ACQUIRE, NULL, "192.0.2.5",
+		    "if recovery absent\n"
 		    "if block/default/10.5.1.0-24 = 3\n"
 		    "if node/lease-192.0.2.5 = 3\n"
 		    "put block/default/10.5.1.0-24 " RENEWED "\n"
 		    "put node/lease-192.0.2.5 " OWNER "\n");
 	expect_plan(LEASE_RENEW, "10.5.1.0/24", "192.0.2.5",
+		    "if recovery absent\n"
 		    "if block/default/10.5.1.0-24 = 3\n"
 		    "if node/lease-192.0.2.5 = 3\n"
 		    "put block/default/10.5.1.0-24 " RENEWED "\n"
@@ -154,6 +177,7 @@ static void who_has_a_lease_gets_it_again(void **unused)
 	put("pool/over", "{\"cidr\":\"10.5.0.0/16\",\"blockSize\":24,\"encapsulation\":\"vxlan\","
 			 "\"disabled\":true}");
 	expect_plan(LEASE_RENEW, "10.5.1.0/24", "192.0.2.5",
+		    "if recovery absent\n"
 		    "if block/default/10.5.1.0-24 = 3\n"
 		    "if node/lease-192.0.2.5 = 3\n"
 		    "put block/default/10.5.1.0-24 " RENEWED "\n"
@@ -206,6 +230,7 @@ static void a_holder_goes_with_its_last_lease(void **unused)
 	also("node/lease-192.0.2.5", HOLDER("192.0.2.5"));
 	put("block/other/10.5.1.0-24", LEASE("192.0.2.5", THEN));
 	expect_plan(LEASE_REVOKE, "10.5.1.0/24", NULL,
+		    "if recovery absent\n"
 		    "if block/default/10.5.1.0-24 = 3\n"
 		    "if node/lease-192.0.2.5 = 3\n"
 		    "delete block/default/10.5.1.0-24\n"
@@ -213,6 +238,7 @@ static void a_holder_goes_with_its_last_lease(void **unused)
 		    "put node/lease-192.0.2.5 " HOLDER("192.0.2.5") "\n");
 	put("block/other/10.5.1.0-24", NULL);
 	expect_plan(LEASE_REVOKE, "10.5.1.0/24", NULL,
+		    "if recovery absent\n"
 		    "if block/default/10.5.1.0-24 = 3\n"
 		    "if node/lease-192.0.2.5 = 3\n"
 		    "delete block/default/10.5.1.0-24\n"
@@ -235,6 +261,46 @@ static void what_is_gone_after_a_try_was_given_back(void **unused)
 
 #define WITH_VIEW(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 
+#define SPOKEN                                                                                     \
+	"{\"ipv4\":\"192.0.2.5/32\",\"machine\":\"lease\",\"boot\":\"lease\",\"recovery\":"        \
+	"\"r1\",\"vtep\":{\"mac\":\"02:00:00:00:00:09\"}}"
+
+/* Etcd was restored: who counted on a lease says so, and nothing else changes hands. */
+static void in_a_recovery_holders_say_what_they_hold(void **unused)
+{
+	(void)unused;
+	begin();
+	put("extent/default/over", EXTENT);
+	put("recovery", "{\"id\":\"r1\",\"number\":1}");
+	put("node/lease-192.0.2.5", OWNER);
+	put(A, RENEWED);
+	counted_on = 0;
+	/* What it says may be older than what another was given since. */
+	expect_refused(LEASE_ACQUIRE, NULL, "192.0.2.5", "etcd went back");
+	expect_refused(LEASE_RENEW, "10.5.1.0/24", "192.0.2.5", "etcd went back");
+	counted_on = 1000;
+	expect_refused(LEASE_RENEW, "10.5.1.0/24", "192.0.2.5", "etcd went back");
+	expect_refused(LEASE_REVOKE, "10.5.1.0/24", NULL, "etcd went back");
+	expect_refused(LEASE_RESERVE, "10.5.1.0/24", "192.0.2.5", "etcd went back");
+	counted_on = 1001;
+	expect_written(LEASE_RENEW, "10.5.1.0/24", "192.0.2.5",
+		       (const char *[]){ "if recovery = ", "if " A " = ",
+					 "\"recovery\":\"r1\",\"lease\":",
+					 "put node/lease-192.0.2.5 " SPOKEN "\n", NULL });
+	/* Of another it takes it back, unless that one has said the same in this recovery. */
+	expect_written(LEASE_RENEW, "10.5.1.0/24", "192.0.2.6",
+		       (const char *[]){ "if " A " = ", "put " A " {\"node\":\"lease-192.0.2.6\"",
+					 "delete host/lease-192.0.2.5/ipv4/block/default/"
+					 "10.5.1.0-24\n",
+					 NULL });
+	put(A, "{\"node\":\"lease-192.0.2.5\",\"recovery\":\"r1\",\"lease\":{\"publicIP\":"
+	       "\"192.0.2.5\",\"expires\":\"" LATER "\"}}");
+	expect_refused(LEASE_RENEW, "10.5.1.0/24", "192.0.2.6", "lease taken");
+	counted_on = 0;
+	expect_written(LEASE_ACQUIRE, NULL, "192.0.2.5",
+		       (const char *[]){ "if recovery = ", "put " A " ", NULL });
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +312,7 @@ int main(void)
 		WITH_VIEW(what_is_another_s_is_refused),
 		WITH_VIEW(a_holder_goes_with_its_last_lease),
 		WITH_VIEW(what_is_gone_after_a_try_was_given_back),
+		WITH_VIEW(in_a_recovery_holders_say_what_they_hold),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,7 +210,8 @@ static int read_clock(const struct lease_jobs *j, struct lease_clock *ret)
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
 		return -EIO;
 	clock_utc_text(ret->now);
-	clock_utc_of((int64_t)time(NULL) + j->o.ttl, ret->expires);
+	ret->seconds = time(NULL);
+	clock_utc_of(ret->seconds + j->o.ttl, ret->expires);
 	snprintf(ret->token, sizeof(ret->token), "%016" PRIx64, random[0]);
 	ret->random = random[1];
 	return 0;

@@ -152,14 +152,16 @@ static const struct prefix *one_of(const struct poll *q)
 void lease_polls_look(struct lease_polls *p)
 {
 	struct poll *next;
-	bool doubt = p->doubt;
+	bool doubt = p->doubt, recovering = lease_view_recovering(p->o.view);
 
 	if (!lease_view_ready(p->o.view))
 		return;
 	p->doubt = false;
 	for (struct poll *q = TAILQ_FIRST(&p->list); q; q = next) {
 		next = TAILQ_NEXT(q, entry);
-		if (doubt)
+		if (recovering)
+			serve_reply_error(q->request, 503, 11, NULL, "%s", LEASE_WENT_BACK);
+		else if (doubt)
 			reply_snapshot(p, q->request, q->network, one_of(q));
 		else if (!try_answer(p, q->request, q->network, one_of(q), q->cursor))
 			continue;

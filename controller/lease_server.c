@@ -215,6 +215,12 @@ static void on_request(struct serve_request *request, void *arg)
 			"etcd is not followed at the moment, or still being read; try again");
 		return;
 	}
+	/* What a restore brought back is nobody's before the recovery has ended. */
+	if (lease_view_recovering(s->view) &&
+	    (strcmp(serve_method(request), "GET") == 0 || !lease_view_recovery(s->view)[0])) {
+		serve_reply_error(request, 503, 11, NULL, "%s", LEASE_WENT_BACK);
+		return;
+	}
 	switch (call.verb) {
 	case LEASE_CONFIG:
 		show_config(s, request, call.network);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "controller/decide_recovery.h"
 #include "controller/lease_api.h"
 #include "controller/lease_view_parts.h"
 #include "lib/lease_holder.h"
@@ -13,8 +12,11 @@ struct lease_view {
 	struct mirror mirror;
 	void (*done)(void *answer);
 	bool in_sync, anew, failed;
-	bool went_back;        /* etcd did, once at least */
-	uint32_t before;       /* the highest number of a recovery that was known then */
+	bool went_back;  /* etcd did, once at least */
+	uint32_t before; /* the highest number of a recovery that was known then */
+	uint32_t number; /* of the recovery that stands in etcd */
+	char recovery[ID_TEXT];
+	bool recovering;       /* it is open, or cannot be read */
 	bool changed;          /* since the last settling */
 	int64_t open_revision; /* of what is being told */
 	/* What the pools and settings of the mirror mean. */
@@ -281,9 +283,23 @@ static void evaluate_of(struct lease_view *v, const char *node)
 			evaluate(v, m->v[i]->kv.key, m->v[i]);
 }
 
+static void read_recovery(struct lease_view *v)
+{
+	AUTO(recovery_done) struct recovery record = { 0 };
+	const struct mirrored *e = mirror_find(&v->mirror, "recovery");
+	int r = e ? recovery_decode("recovery", e->kv.value, e->kv.value_len, &record, NULL) : 0;
+
+	v->number = record.number;
+	v->recovering = e && (r < 0 || !record.done);
+	snprintf(v->recovery, sizeof(v->recovery), "%s", e && r == 0 ? record.id : "");
+	/* Those who wait are answered otherwise. */
+	v->changed = true;
+}
+
 static void evaluate_all(struct lease_view *v)
 {
 	read_config(v);
+	read_recovery(v);
 	refresh_pools(v);
 	evaluate_of(v, NULL);
 }
@@ -308,6 +324,9 @@ static void on_key(struct lease_view *v, const char *key)
 	case KEY_EXTENT:
 	case KEY_CONFIG:
 		evaluate_all(v);
+		break;
+	case KEY_RECOVERY:
+		read_recovery(v);
 		break;
 	default:
 		break;
@@ -376,20 +395,20 @@ void lease_view_listing(struct lease_view *v)
 
 void lease_view_doubt(struct lease_view *v)
 {
-	uint32_t number = 0, longest;
-
 	v->anew = v->went_back = true;
-	if (recovery_numbers(&v->mirror, &number, &longest) && number > v->before)
-		v->before = number;
+	if (v->number > v->before)
+		v->before = v->number;
 }
 
 bool lease_view_recovering(const struct lease_view *v)
 {
-	uint32_t number = 0, longest;
-
-	recovery_numbers(&v->mirror, &number, &longest);
 	/* Until one is opened: the one that is there, the restore brought along. */
-	return (v->went_back && number <= v->before) || recovery_is_open(&v->mirror);
+	return (v->went_back && v->number <= v->before) || v->recovering;
+}
+
+const char *lease_view_recovery(const struct lease_view *v)
+{
+	return v->recovering && !(v->went_back && v->number <= v->before) ? v->recovery : "";
 }
 
 void lease_view_in_sync(struct lease_view *v, int64_t revision)

@@ -65,6 +65,8 @@ const struct mirror *lease_view_mirror(const struct lease_view *v);
 const struct config_vxlan *lease_view_vxlan(const struct lease_view *v);
 /* Whether etcd went back and the recovery has not ended: no block is given away. */
 bool lease_view_recovering(const struct lease_view *v);
+/* Its id, once it was begun; "": it was not yet, or there is none. */
+const char *lease_view_recovery(const struct lease_view *v);
 /* Which pool a network's leases come from; NULL: none. */
 const struct pool_view *lease_view_pool(const struct lease_view *v, const char *network);
 /* Of any name; NULL: it has neither a pool for leases nor ever had one. "": the list of networks.

@@ -203,6 +203,41 @@ def test_a_block_that_changed_hands_since_the_snapshot(etcd, agents):
     assert set(owner.blocks().values()) == {"owned"}
 
 
+def test_a_lease_that_changed_hands_since_the_snapshot(lab, etcd, build, agents):
+    """A restore makes it the former holder's again; no server remembers that it is another's."""
+    pool(etcd, "over", "10.5.0.0/28", blockSize=28, encapsulation="vxlan", cooldownSeconds=0,
+         nodeSelector='role != "witness"')
+    quick = ("--minute", "200")
+    servers = LeaseServers(lab, etcd, build, 1, *quick)
+    put(etcd, "spec/n1", labels={"role": "witness"})
+    witness = agents(*quick).spawn()
+    former = Agent(lab.node("n8"), build, servers, *quick).start()
+    (subnet,) = servers.leased(former)
+    wait_until(lambda: etcd.get(PREFIX + "status/node/n1"), 20, "the witness")
+    snapshot = etcd.save()
+    name, key = f"lease-{etcd.switch.address(former.node)}", subnet.replace("/", "-")
+    former.process.pause()
+    etcd_txn(etcd, {}, [f"block/default/{key}", f"host/{name}/ipv4/block/default/{key}",
+                        f"node/{name}"])
+    owner = Agent(lab.node("n9"), build, servers, *quick).start()
+    theirs = {owner.assign(f"p{i}")[0] for i in range(8)}
+    former.process.resume()
+    wait_until(lambda: not former.status()["ready"] or subnet not in former.blocks(), 20,
+               "the former holder to learn of it")
+    servers[0].kill()
+    etcd.restore(snapshot)
+    wait_until(lambda: etcd.get(PREFIX + "recovery"), 30, "a recovery")
+    servers[0].start()
+    pods = Pods(former, 8)
+    wait_until(lambda: '"done":true' in etcd.get(PREFIX + "recovery"), 60, "the recovery to end")
+    owner.wait_well("lease-server", 30)
+    mine = pods.end()
+    assert not mine & theirs, f"twice: {sorted(mine & theirs)}"
+    assert not mine and held(owner) >= theirs  # and its tunnel's
+    assert servers.leased(owner) == {subnet} and owner.assign("one-more")
+    assert witness.process.alive
+
+
 # --- stopped -------------------------------------------------------------------------------------
 
 

@@ -43,9 +43,12 @@ bool node_is_lease(const struct node *node)
 	       lease_holder_is(node->name);
 }
 
-int lease_holder_record(const struct address *public_ip, const struct mac *mac, char **ret)
+int lease_holder_record(const struct address *public_ip, const struct mac *mac,
+			const char *recovery, char **ret)
 {
-	struct node node = { .machine = LEASE_MACHINE, .boot = LEASE_MACHINE };
+	struct node node = { .machine = LEASE_MACHINE,
+			     .boot = LEASE_MACHINE,
+			     .recovery = recovery };
 	const struct prefix whole = { *public_ip, (uint8_t)address_bits(public_ip) };
 
 	if (public_ip->family == AF_INET)

@@ -21,5 +21,9 @@ bool lease_holder_is(const char *node);
 /* By its record. */
 bool node_is_lease(const struct node *node);
 
-/* The record of a holder; mac may be zero. The text is the caller's: 0 or -ENOMEM. */
-int lease_holder_record(const struct address *public_ip, const struct mac *mac, char **ret);
+/*
+ * The record of a holder; mac may be zero. recovery: for which it has said what it holds, "": none.
+ * The text is the caller's: 0 or -ENOMEM.
+ */
+int lease_holder_record(const struct address *public_ip, const struct mac *mac,
+			const char *recovery, char **ret);

@@ -44,13 +44,14 @@ static void its_record_is_a_nodes(void **unused)
 	struct address a;
 
 	assert_int_equal(address_parse("192.0.2.5", &a), 0);
-	assert_int_equal(lease_holder_record(&a, &(struct mac){ { 2, 0, 0, 0, 0, 9 } }, &four), 0);
+	assert_int_equal(lease_holder_record(&a, &(struct mac){ { 2, 0, 0, 0, 0, 9 } }, "", &four),
+			 0);
 	assert_string_equal(four, "{\"ipv4\":\"192.0.2.5/32\",\"machine\":\"lease\",\"boot\":"
 				  "\"lease\",\"vtep\":{\"mac\":\"02:00:00:00:00:09\"}}");
 	assert_int_equal(address_parse("2001:db8::5", &a), 0);
-	assert_int_equal(lease_holder_record(&a, &(struct mac){ { 0 } }, &six), 0);
+	assert_int_equal(lease_holder_record(&a, &(struct mac){ { 0 } }, "r1", &six), 0);
 	assert_string_equal(six, "{\"ipv6\":\"2001:db8::5/128\",\"machine\":\"lease\",\"boot\":"
-				 "\"lease\"}");
+				 "\"lease\",\"recovery\":\"r1\"}");
 }
 
 int main(void)

@@ -233,7 +233,8 @@ static void write_holder(struct lease_mirror *m, const struct address *holder)
 	if (!holder->family || key_node(key, lease_holder_name(holder, name)) < 0)
 		return;
 	/* Our own record is the registration's. */
-	if (first && !lease_is_own(m, first) && lease_holder_record(holder, &first->mac, &text) < 0)
+	if (first && !lease_is_own(m, first) &&
+	    lease_holder_record(holder, &first->mac, "", &text) < 0)
 		abort();
 	set_key(m, key, text);
 }

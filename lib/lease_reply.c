@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/clock.h"
 #include "lib/json.h"
 #include "lib/json_out.h"
 
@@ -264,12 +265,16 @@ int lease_attrs_print(const struct lease *lease, uint32_t vni, char **ret)
 int lease_print(const struct lease *lease, uint32_t vni, char **ret)
 {
 	struct json_out out = { 0 };
+	char expires[TIME_TEXT];
 
 	json_out_open(&out, NULL, '{');
 	json_out_prefix(&out, "Subnet", &lease->subnet);
 	json_out_open(&out, "Attrs", '{');
 	print_attrs(&out, lease, vni);
 	json_out_close(&out, '}');
+	json_out_text(&out, "Expiration",
+		      lease->expires ? clock_utc_of(lease->expires, expires)
+				     : "0001-01-01T00:00:00Z");
 	json_out_close(&out, '}');
 	return json_out_take(&out, ret);
 }

@@ -56,5 +56,8 @@ static inline void lease_changes_done_auto(struct lease_changes *c)
 
 /* The body of POST /leases; free() it. */
 int lease_attrs_print(const struct lease *lease, uint32_t vni, char **ret);
-/* The body of PUT /leases/{subnet}; its expiration is the server's affair. */
+/*
+ * The body of PUT /leases/{subnet}. Until when the holder may count on it matters to a server whose
+ * etcd went back; which time it gives is its own affair.
+ */
 int lease_print(const struct lease *lease, uint32_t vni, char **ret);

@@ -20,6 +20,7 @@
 #define NODE_NAME_TEXT 254
 #define IF_NAME_TEXT   16
 #define TIME_TEXT      32
+#define ID_TEXT        129 /* id_check()'s 128 and the NUL */
 #define SHOW_TEXT      72
 #define SENTENCE_TEXT  512
 

@@ -81,6 +81,8 @@ static void on_trouble(const char *text, void *arg)
 {
 	struct lease_store *s = arg;
 
+	if (s->memory.online)
+		lease_store_assert(s);
 	snprintf(s->trouble, sizeof(s->trouble), "%s", text);
 	memory_connect(&s->memory, false, true, s->trouble);
 }

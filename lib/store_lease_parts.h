@@ -57,6 +57,9 @@ void lease_store_granted(struct lease_store *s, const struct lease *lease, int64
 int lease_store_ask(struct lease_store *s, const char *method, const struct lease *lease,
 		    lease_answer_fn *fn, struct lease_ask **ret);
 int lease_store_renew(sd_event_source *source, uint64_t usec, void *store);
+/* Renews now: a server whose etcd went back does not answer before it knows what everybody holds.
+ */
+void lease_store_assert(struct lease_store *s);
 /* Each minute: asks for our lease where the last confirmation is getting old. */
 int lease_store_check(sd_event_source *source, uint64_t usec, void *store);
 

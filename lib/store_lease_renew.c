@@ -81,18 +81,25 @@ int lease_store_ask(struct lease_store *s, const char *method, const struct leas
 int lease_store_renew(sd_event_source *source, uint64_t usec, void *arg)
 {
 	struct lease_store *s = arg;
-	const struct lease *lease = ends_first(s);
+	const struct lease *lease = ends_first(s) ?: lease_mirror_own(&s->mirror, NULL);
 	struct lease renewed;
 
 	(void)source;
 	(void)usec;
-	if (!lease || s->renewing)
+	if (!lease || s->renewing || !s->acquired)
 		return 0;
 	renewed = s->attrs;
 	renewed.subnet = lease->subnet;
+	renewed.expires = lease->expires;
 	if (lease_store_ask(s, "PUT", &renewed, on_renewed, &s->renewing) < 0)
 		wake_in(s, s->minute_ms);
 	return 0;
+}
+
+void lease_store_assert(struct lease_store *s)
+{
+	if (s->acquired)
+		wake_in(s, 0);
 }
 
 /*

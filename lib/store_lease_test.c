@@ -28,6 +28,8 @@ static struct {
 	const char *snapshot, *post, *put;
 	unsigned post_status, put_status;
 	struct serve_request *poll;
+	bool refuses;     /* to show anything */
+	char body[512];   /* of the last PUT */
 	char asked[2048]; /* "POST /leases ...\n", polls left out */
 	/* What came. */
 	bool watching, troubled;
@@ -64,6 +66,7 @@ static void say_snapshot(struct serve_request *q)
 static void serve_any(struct serve_request *q, void *arg)
 {
 	const char *method = serve_method(q), *path = serve_path(q);
+	size_t len;
 
 	(void)arg;
 	if (serve_query(q, "next")) {
@@ -72,7 +75,11 @@ static void serve_any(struct serve_request *q, void *arg)
 		return;
 	}
 	note(q);
-	if (strcmp(method, "GET") == 0 && strcmp(path, "/v1/_/config") == 0)
+	if (strcmp(method, "PUT") == 0)
+		snprintf(t.body, sizeof(t.body), "%s", serve_body(q, &len));
+	if (t.refuses && strcmp(method, "GET") == 0)
+		serve_reply(q, 503, "etcd went back");
+	else if (strcmp(method, "GET") == 0 && strcmp(path, "/v1/_/config") == 0)
 		serve_reply(q, 200, CONFIG);
 	else if (strcmp(method, "GET") == 0)
 		say_snapshot(q);
@@ -461,6 +468,22 @@ static void while_the_server_is_away_nothing_is_reached(void **unused)
 	assert_null(strstr(t.keys, "10.5.1.0"));
 }
 
+/* A server whose etcd went back answers nothing else before it knows what everybody holds. */
+static void who_is_not_answered_says_what_it_holds(void **unused)
+{
+	(void)unused;
+	open_and_watch(NULL);
+	expect_success(change("/r/node/n1", NODE));
+	t.refuses = true;
+	t.asked[0] = '\0';
+	serve_reply(TAKE(t.poll), 503, "etcd went back");
+	UNTIL(strstr(t.asked, "PUT /v1/_/leases/10.5.1.0-24\n"));
+	assert_non_null(strstr(t.body, "\"Expiration\":\"2099-01-01T00:00:00Z\""));
+	assert_false(t.watching);
+	t.refuses = false;
+	UNTIL(t.watching);
+}
+
 static void a_server_that_was_never_there_is_trouble(void **unused)
 {
 	(void)unused;
@@ -521,6 +544,7 @@ int main(void)
 		TEST(a_lease_is_renewed),
 		TEST(a_renewal_that_is_refused_is_a_doubt),
 		TEST(while_the_server_is_away_nothing_is_reached),
+		TEST(who_is_not_answered_says_what_it_holds),
 		TEST(a_server_that_was_never_there_is_trouble),
 		TEST(quiet_is_no_trouble),
 		TEST(bad_servers_are_refused),

@@ -9,9 +9,9 @@
  * after.
  *
  * A machine over leases forfeits the addresses of a block that it gave before its lease ran out,
- * once the lease is gone, and not while it is there. Where it has no lease it need not serve. An
- * emptied etcd has forgotten the lease, and its holder asks for it again when it renews: what it
- * gave before a server confirms its lease again is not judged (docs/LEASES.md).
+ * once the lease is gone, and not while it is there. Where it has no lease it need not serve. After
+ * an exchange of etcd it forfeits them when no server has confirmed its lease for as long as it may
+ * count on that (docs/LEASES.md).
  */
 #include <string.h>
 #include <time.h>
@@ -122,10 +122,12 @@ static void judge_leases(struct machine *m)
 
 void judge_confirmed(struct machine *m, int64_t sent)
 {
-	if (!m->condemned || sent <= sim.exchanged)
-		return;
-	m->condemned = false;
-	m->forfeit = sim.now;
+	if (m->condemned && is_silent_for_long(m))
+		m->forfeit = sim.now;
+	if (sent > sim.exchanged)
+		m->condemned = false;
+	if (sent > m->last_alive)
+		m->last_alive = sent;
 }
 
 void judge_changed(void)
@@ -141,7 +143,7 @@ static bool has_forfeited(const struct pod *p)
 {
 	const struct machine *m = p->machine;
 
-	return p->since < m->forfeit || (m->condemned && (m->over_leases || is_silent_for_long(m)));
+	return p->since < m->forfeit || (m->condemned && is_silent_for_long(m));
 }
 
 /* --- two holders ---------------------------------------------------------------------------- */
