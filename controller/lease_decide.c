@@ -382,6 +382,7 @@ static enum lease_verdict take_one(struct deciding *d)
 	AUTO(block_done) struct block block = { 0 };
 	const struct prefix *subnet = &d->wish->subnet;
 	const struct mirrored *e = find_block(d, subnet, &block);
+	bool own = e && strcmp(block.node ?: "", d->holder) == 0;
 	char text[PREFIX_TEXT], shown[POOL_SHOW_TEXT];
 	enum lease_verdict r;
 
@@ -391,10 +392,9 @@ static enum lease_verdict take_one(struct deciding *d)
 	 */
 	if (lease_view_recovering(d->view) && d->wish->expires <= d->clock->seconds)
 		return REFUSE(d, WENT_BACK);
-	if (e && lease_view_recovering(d->view) && !recovery_wrote(e, d->recovery) &&
-	    strcmp(block.node ?: "", d->holder) != 0)
+	if (e && !own && lease_view_recovering(d->view) && !recovery_wrote(e, d->recovery))
 		e = NULL;
-	if (e && block.lease.public_ip.family && strcmp(block.node, d->holder) == 0)
+	if (own && block.lease.public_ip.family)
 		return refresh(d, e);
 	if (e)
 		return taken_by(d, &block, subnet);
