@@ -335,12 +335,15 @@ static void on_verified(const struct store_reply *reply, void *arg)
 
 static size_t choose_looks(struct ipam *m, char (*keys)[KEY_FULL_TEXT], struct store_op *ops)
 {
+	const bool recovering = ipam_recovering(m, NULL);
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->n_owned && n < STORE_TXN_MAX - LOOK_FIRST; i++) {
 		struct owned *o = m->owned[i];
 		char relative[KEY_TEXT];
 
+		/* Another node held it when etcd went back: that one asserts it, or nobody does. */
+		o->restored = o->restored || (o->copy.lost && recovering);
 		/* Not settled: its claim tells, and until then it serves nothing. */
 		if (!o->verify || o->restored || o->call || ipam_is_claimed(m, o) ||
 		    key_block(relative, o->copy.network, &o->copy.block) < 0 ||
