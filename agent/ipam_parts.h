@@ -72,7 +72,7 @@ struct owned {
 	bool indexed;     /* its index key is there */
 	bool verify;      /* look at the block key */
 	bool again;       /* the same, when the timer says so */
-	bool restored;  /* we did not hold it when etcd went back: wait for the recovery's end */
+	bool restored;    /* we did not hold it when etcd went back: wait for the recovery's end */
 	bool cut_apart; /* its key vanished, and another extent lies there: it cannot be claimed */
 	bool damaged;   /* its key cannot be read: it serves nothing, and nobody can claim it */
 	bool extent_asked; /* its pool's extent has vanished and is being written again */
