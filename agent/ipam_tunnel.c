@@ -101,7 +101,7 @@ static void refuse(struct ipam *m, int family, const char *why)
 {
 	char part[HEALTH_PART];
 
-	snprintf(part, sizeof(part), "tunnel/%s", interfaces[family]);
+	snprintf(part, sizeof(part), "tunnel-address/%s", interfaces[family]);
 	health_set(
 		m->o.health, part, LOG_LEVEL_WARNING,
 		"the tunnel has no %s address: %s; pods here and elsewhere reach each other, but "
@@ -117,7 +117,7 @@ static void well(struct ipam *m, int family)
 {
 	char part[HEALTH_PART];
 
-	snprintf(part, sizeof(part), "tunnel/%s", interfaces[family]);
+	snprintf(part, sizeof(part), "tunnel-address/%s", interfaces[family]);
 	health_clear(m->o.health, part);
 	m->tunnels.refused[family].text[0] = '\0';
 }

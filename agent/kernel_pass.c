@@ -155,7 +155,7 @@ static void tell_refused_remote(struct kernel *k, const struct refused_block *re
 {
 	char part[HEALTH_PART], text[PREFIX_TEXT];
 
-	snprintf(part, sizeof(part), "overlay/%s", prefix_print(&refused->block, text));
+	snprintf(part, sizeof(part), "overlay-route/%s", prefix_print(&refused->block, text));
 	health_set(k->options.health, part, LOG_LEVEL_ERROR,
 		   "no route to block %s of another node: %s", text, refused->why);
 }
@@ -179,10 +179,10 @@ static void tell_refused(struct kernel *k, const struct desired *d)
 		else if (remote++ < TOLD_AT_ONCE)
 			tell_refused_remote(k, &d->refused[i]);
 	if (remote > TOLD_AT_ONCE)
-		health_set(k->options.health, "overlay/others", LOG_LEVEL_ERROR,
+		health_set(k->options.health, "overlay-route/others", LOG_LEVEL_ERROR,
 			   "no routes to %zu more blocks of other nodes", remote - TOLD_AT_ONCE);
 	health_sweep(k->options.health, "blackhole/");
-	health_sweep(k->options.health, "overlay/");
+	health_sweep(k->options.health, "overlay-route/");
 }
 
 static void tell_tunnels(struct kernel *k, const struct desired *d)
@@ -192,14 +192,14 @@ static void tell_tunnels(struct kernel *k, const struct desired *d)
 	for (int i = 0; i < (int)ARRAY_SIZE(d->tunnels); i++) {
 		if (!d->tunnels[i].stranger)
 			continue;
-		snprintf(part, sizeof(part), "tunnel/%s", tunnel_name(i));
+		snprintf(part, sizeof(part), "tunnel-device/%s", tunnel_name(i));
 		health_set(
 			k->options.health, part, LOG_LEVEL_ERROR,
 			"device %s cannot be made: there is one of that name that is not of kind "
 			"vxlan, and it is left; remove or rename it",
 			tunnel_name(i));
 	}
-	health_sweep(k->options.health, "tunnel/");
+	health_sweep(k->options.health, "tunnel-device/");
 }
 
 /* The larger of the host's and the link's counts: a loose one for all weakens every pod's. */

@@ -109,7 +109,9 @@ const char *status_part_of(const char *health)
 		{ "drain", "addresses" },
 		{ "overlay/", "overlay" },
 		{ "overlay-pool/", "overlay" },
-		{ "tunnel/", "overlay" },
+		{ "overlay-route/", "overlay" },
+		{ "tunnel-device/", "overlay" },
+		{ "tunnel-address/", "overlay" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {

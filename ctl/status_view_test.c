@@ -69,7 +69,9 @@ static void the_overlay_has_a_line_of_its_own(void **unused)
 		"address 10.1.0.0; 2 other nodes, their blocks: 3 by tunnel, 1 direct, 1 "
 		"missing\"}");
 	assert_string_equal(status_part_of("overlay/n2"), "overlay");
-	assert_string_equal(status_part_of("tunnel/ipv4"), "overlay");
+	assert_string_equal(status_part_of("overlay-route/10.1.0.0/26"), "overlay");
+	assert_string_equal(status_part_of("tunnel-device/roost.vxlan"), "overlay");
+	assert_string_equal(status_part_of("tunnel-address/ipv4"), "overlay");
 }
 
 static void a_node_that_is_well_has_five_lines(void **unused)
