@@ -2,8 +2,7 @@
 /*
  * A plan: one transaction that a decision asks for.
  *
- *   decide_* -> [plan] -> work: the leader's token added, sent -> the mirror shows what became of
- * it
+ *   decide_* -> [plan] -> work: the leader's token added, sent -> the mirror shows the outcome
  *
  * Pure. Keys are relative. A plan names its subject: of one subject at most one is under way.
  */

@@ -15,11 +15,12 @@
  *       allocator_assign(a, &request, &(struct assign_options){ .may_claim = true }, now, &r);
  *       DONE:       write the file unless r.existing && !r.changed; if that fails, allocator_undo()
  *       NEED_BLOCK: claim one of r.needs[i].usable (candidates.h), allocator_block_set(), again;
- *                   none left: r.needs[i].whole ? allocator_pool_full() : .may_claim = false,
- * again; etcd away: .may_claim = false, .why_not = "etcd is ...", again; .specific and another node
- * has it: 409, code 102, in the caller's own words NEED_POOL:  put pool/<r.make.name> if absent,
- * wait for the watch to bring it, configure, again WAIT:       the same attachment is being
- * released; again after allocator_release() REFUSED:    answer r.code and r.why
+ *                   none left: r.needs[i].whole ? allocator_pool_full() : .may_claim = false, again;
+ *                   etcd away: .may_claim = false, .why_not = "etcd is ...", again;
+ *                   .specific and another node has it: 409, code 102, in the caller's own words
+ *       NEED_POOL:  put pool/<r.make.name> if absent, wait for the watch to bring it, configure, again
+ *       WAIT:       the same attachment is being released; again after allocator_release()
+ *       REFUSED:    answer r.code and r.why
  *   }
  *
  * How a DEL goes: unlink the file, then allocator_release(). With a link to be

@@ -6,7 +6,7 @@
  * does not, and waits (0.1 s growing to 5 s, jittered) after a full round. A request is
  * given 1.5 s, and up to 6 s where answers are known or found to take longer. One
  * HTTP stream carries all watches. A stream that has gone silent is probed
- * after 15 s and given up within 35 s. Every ten minutes each watched range is
+ * after 15 s and given up within 26 s. Every ten minutes each watched range is
  * re-checked by count and newest revision, because etcd itself has lost
  * events after compactions (before 3.4.31).
  */
