@@ -20,10 +20,14 @@ struct simulation sim;
 #define MAX_STEPS   4000000
 #define MOST_DEPTH  2
 #define PODS_WANTED 10
+/* Which of the values of FAULT_CONFIG. */
+#define CONFIG_LONGEST 3
 /* A deaf controller's connections are given up. */
 #define SILENT 1
 /* Chance of its own, so that a seed's other faults are the same with and without leases. */
 #define LEASE_STREAM UINT64_C(0x6c656173ef)
+/* And of its own again, so that only some seeds have other faults by it. */
+#define CONFIG_STREAM UINT64_C(0x636f6e66ef)
 
 /* --- chance --------------------------------------------------------------------------------- */
 
@@ -275,6 +279,33 @@ static void plan_loss(struct chance *c, unsigned who)
 		plan_add(c, FAULT_QUIET_CUT, at + lasts - between(c, 0, 5 * SEC), 2 * MIN, who);
 }
 
+/* A long promise, then a config that is shorter or cannot be read; meanwhile a machine that counts
+ * on the promise is away and removed, and others have a use for its blocks. */
+static void plan_promise(uint64_t seed)
+{
+	static const enum fault_kind away[] = { FAULT_CUT, FAULT_QUIET_CUT, FAULT_DEAF,
+						FAULT_STOP };
+	struct chance c = { seed ^ CONFIG_STREAM };
+	int64_t at = between(&c, 30 * MIN, HORIZON - 170 * MIN);
+	unsigned who = (unsigned)chance_below(&c, sim.n_first);
+	bool broken = chance_once_in(&c, 2);
+	size_t before = sim.n_faults;
+
+	if (!chance_once_in(&c, 16))
+		return;
+	plan_add(&c, FAULT_CONFIG, at - between(&c, 5 * MIN, 20 * MIN), 0, 0);
+	/* Unless there was no room for it, or it is not wanted. */
+	if (sim.n_faults > before)
+		sim.faults[before].number = CONFIG_LONGEST;
+	plan_add(&c, away[chance_below(&c, ARRAY_SIZE(away))], at,
+		 between(&c, 100 * MIN, 110 * MIN), who);
+	plan_add(&c, broken ? FAULT_BROKEN_CONFIG : FAULT_CONFIG, at + between(&c, 0, 3 * MIN), 0,
+		 0);
+	plan_add(&c, FAULT_REMOVE, at + between(&c, 0, 3 * MIN), 0, who);
+	for (unsigned i = 0; i < 3 * sim.n_first; i++)
+		plan_add(&c, FAULT_BURST, at + between(&c, 66 * MIN, 100 * MIN), 0, who + i);
+}
+
 /* Which of the first machines are over leases, where they are wanted. */
 static void plan_leases(uint64_t seed, bool *ret)
 {
@@ -301,6 +332,7 @@ static void make_plan(uint64_t seed, const bool *left_out, bool *ret_over_leases
 	sim.n_first = 2 + chance_below(&c, 4);
 	for (unsigned i = 0; i < n; i++)
 		plan_one(&c);
+	plan_promise(seed);
 	plan_leases(seed, ret_over_leases);
 	qsort(sim.faults, sim.n_faults, sizeof(*sim.faults), by_time);
 	for (size_t i = 0; left_out && i < sim.n_faults; i++)
@@ -682,10 +714,10 @@ static void etcd_fault(const struct fault *f)
 		ends_later(f, sim.now + f->lasts);
 		break;
 	case FAULT_CONFIG: {
-		static const char *const values[] = { "{\"reclaimAfter\":900}",
-						      "{\"reclaimAfter\":1800}",
-						      "{\"reclaimAfter\":3600}",
-						      "{\"reclaimAfter\":7200}" };
+		static const char *const values[] = {
+			"{\"reclaimAfter\":900}", "{\"reclaimAfter\":1800}",
+			"{\"reclaimAfter\":3600}", [CONFIG_LONGEST] = "{\"reclaimAfter\":7200}"
+		};
 
 		operator_put("config", values[f->number % ARRAY_SIZE(values)]);
 		world_say("  %s", values[f->number % ARRAY_SIZE(values)]);
