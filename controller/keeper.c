@@ -202,12 +202,13 @@ static int compare(struct keeper *k)
 	struct findings found = { 0 };
 	uint64_t before = clock_monotonic_us();
 	size_t counts[FINDING_KINDS];
-	char utc[TIME_TEXT];
+	char utc[TIME_TEXT], kept[TIME_TEXT];
 	struct audit_input in = { .n = k->mirror.n, .revision = k->mirror.revision };
 	int r = mirror_kvs(&k->mirror, &kvs);
 
 	in.kvs = kvs;
 	in.now = clock_utc_text(utc);
+	in.kept = clock_utc_of(time(NULL) + LEASE_PROMISE_MAX, kept);
 	r = r ?: audit(&in, &found);
 	if (r < 0)
 		return r;

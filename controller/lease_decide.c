@@ -71,12 +71,20 @@ static bool fits_pool(const struct pool_view *p, const struct prefix *subnet)
 	return p && subnet->length == p->block_size && prefix_contains_prefix(&p->cidr, subnet);
 }
 
-/* The holder's own: a reservation before others, else the lowest. */
+/* Which of a holder's own it gets first. */
+static int rank(const struct block *block)
+{
+	if (block->lease.revoked)
+		return 1;
+	return block->lease.expires[0] ? 2 : 3;
+}
+
+/* The holder's own: a reservation before others, one that was taken back at last; the lowest. */
 static const struct mirrored *find_own(const struct deciding *d, struct prefix *ret)
 {
 	const struct mirrored *found = NULL;
 	char beginning[KEY_TEXT];
-	bool reserved = false;
+	int best = 0;
 
 	if (keys_of_blocks(beginning, d->call->network) < 0)
 		return NULL;
@@ -89,10 +97,10 @@ static const struct mirrored *find_own(const struct deciding *d, struct prefix *
 		    block_decode(e->kv.key, e->kv.value, e->kv.value_len, &block, NULL) < 0 ||
 		    !block.lease.public_ip.family || !fits_pool(d->pool, &block.block))
 			continue;
-		if (found && (reserved || block.lease.expires[0]))
+		if (rank(&block) <= best)
 			continue;
 		found = e;
-		reserved = !block.lease.expires[0];
+		best = rank(&block);
 		*ret = block.block;
 	}
 	return found;
@@ -196,6 +204,27 @@ static enum lease_verdict hold_extent(struct deciding *d)
 
 /* --- to claim ------------------------------------------------------------------------------- */
 
+/*
+ * Another holder's index of a subnet without a block; NULL: none. Whoever frees a lease deletes
+ * both, so the block was lost, and its holder does not know that yet.
+ */
+static const struct mirrored *indexed_by(const struct deciding *d, const struct prefix *subnet)
+{
+	const struct mirror *m = d->mirror;
+
+	if (!lease_view_lost(d->view))
+		return NULL;
+	for (size_t i = mirror_from(m, KEYS_HOST); mirror_within(m, i, KEYS_HOST); i++) {
+		struct key key;
+
+		if (key_parse(m->v[i]->kv.key, &key) == 0 &&
+		    strcmp(key.network, d->call->network) == 0 &&
+		    prefix_compare(&key.block, subnet) == 0 && strcmp(key.node, d->holder) != 0)
+			return m->v[i];
+	}
+	return NULL;
+}
+
 static bool is_taken(const struct deciding *d, address_count n, struct prefix *ret)
 {
 	char key[KEY_TEXT];
@@ -203,7 +232,8 @@ static bool is_taken(const struct deciding *d, address_count n, struct prefix *r
 	if (prefix_nth_block(&d->pool->cidr, d->pool->block_size, n, ret) < 0 ||
 	    key_block(key, d->call->network, ret) < 0)
 		return true;
-	return mirror_find(d->mirror, key) || d->busy(d->call->network, ret, d->arg);
+	return mirror_find(d->mirror, key) || indexed_by(d, ret) ||
+	       d->busy(d->call->network, ret, d->arg);
 }
 
 struct taken {
@@ -245,6 +275,14 @@ static int find_untaken(const struct deciding *d, struct prefix *ret)
 		if (key_parse(d->mirror->v[i]->kv.key, &key) == 0)
 			r = note_taken(d->pool, &t, &key.block);
 	}
+	for (size_t i = mirror_from(d->mirror, KEYS_HOST);
+	     r == 0 && lease_view_lost(d->view) && mirror_within(d->mirror, i, KEYS_HOST); i++) {
+		struct key key;
+
+		if (key_parse(d->mirror->v[i]->kv.key, &key) == 0 &&
+		    strcmp(key.network, d->call->network) == 0 && strcmp(key.node, d->holder) != 0)
+			r = note_taken(d->pool, &t, &key.block);
+	}
 	r = r ?: candidate_free(&d->pool->usable, t.v, t.n, d->clock->random, &n);
 	free(t.v);
 	return r ?: prefix_nth_block(&d->pool->cidr, d->pool->block_size, n, ret);
@@ -267,6 +305,7 @@ static void fill_lease(const struct deciding *d, struct block *block, bool reser
 	block->lease.public_ip = d->wish->public_ip;
 	block->lease.backend_type = d->wish->backend_type;
 	block->lease.backend_data = d->wish->backend_data;
+	block->lease.revoked = false;
 	if (reserved)
 		block->lease.expires[0] = '\0';
 	else
@@ -305,13 +344,54 @@ static enum lease_verdict claim(struct deciding *d, const struct prefix *subnet,
 	return r == LEASE_DO ? hold_extent(d) : r;
 }
 
+/*
+ * Whether a renewal would write what is there, but for a moment more of time. Clients whose margin
+ * before the expiration is as long as the lease itself renew as fast as they are answered.
+ */
+static enum lease_verdict look_for_repeat(struct deciding *d, const struct mirrored *e,
+					  const struct block *old, struct block block, bool *ret)
+{
+	AUTO(free) char *value = NULL, *holder = NULL;
+	const struct mirrored *node;
+	char key[KEY_TEXT];
+
+	*ret = false;
+	if (d->call->verb != LEASE_RENEW || lease_view_recovering(d->view) ||
+	    !old->lease.expires[0] || strcmp(old->lease.expires, d->clock->recent) < 0 ||
+	    strcmp(old->lease.expires, d->clock->expires) > 0 || key_node(key, d->holder) < 0 ||
+	    !(node = mirror_find(d->mirror, key)))
+		return LEASE_DO;
+	memcpy(block.lease.expires, old->lease.expires, sizeof(block.lease.expires));
+	if (block_encode(&block, &value) < 0 ||
+	    lease_holder_record(&d->wish->public_ip, &d->wish->mac, "", &holder) < 0)
+		return out_of_memory(d);
+	*ret = strcmp(value, e->kv.value) == 0 && strcmp(holder, node->kv.value) == 0;
+	return LEASE_DO;
+}
+
+/* The answer is what stands, and etcd is asked whether it does: a renewal is a proof. */
+static enum lease_verdict repeat(struct deciding *d, const struct mirrored *e,
+				 const struct block *block)
+{
+	d->ret->block = block->block;
+	d->ret->repeated = true;
+	begin(d, d->holder);
+	compare_seen(d, "recovery");
+	compare_seen(d, e->kv.key);
+	plan_get(&d->ret->plans, d->plan, e->kv.key);
+	if (lease_render(block, NULL, lease_view_vxlan(d->view), &d->ret->answer, NULL) < 0 ||
+	    d->ret->plans.failed)
+		return out_of_memory(d);
+	return LEASE_DO;
+}
+
 /* It is the holder's: new attributes, a new expiration; a reservation stays one. */
 static enum lease_verdict refresh(struct deciding *d, const struct mirrored *e)
 {
 	AUTO(block_done) struct block old = { 0 };
 	enum lease_verdict r;
 	struct block block;
-	bool reserved;
+	bool reserved, repeated;
 
 	if (block_decode(e->kv.key, e->kv.value, e->kv.value_len, &old, NULL) < 0)
 		return REFUSE(d, "%s cannot be read", e->kv.key);
@@ -325,6 +405,9 @@ static enum lease_verdict refresh(struct deciding *d, const struct mirrored *e)
 	}
 	if (d->recovery[0])
 		block.recovery = d->recovery;
+	r = look_for_repeat(d, e, &old, block, &repeated);
+	if (r != LEASE_DO || repeated)
+		return r == LEASE_DO ? repeat(d, e, &old) : r;
 	begin(d, d->holder);
 	compare_seen(d, "recovery");
 	r = put_block(d, &block);
@@ -384,6 +467,7 @@ static enum lease_verdict take_one(struct deciding *d)
 	const struct mirrored *e = find_block(d, subnet, &block);
 	bool own = e && strcmp(block.node ?: "", d->holder) == 0;
 	char text[PREFIX_TEXT], shown[POOL_SHOW_TEXT];
+	const struct mirrored *lost;
 	enum lease_verdict r;
 
 	/*
@@ -404,6 +488,9 @@ static enum lease_verdict take_one(struct deciding *d)
 	if (!fits_pool(d->pool, subnet))
 		return REFUSE(d, "%s is not a /%u of %s", prefix_print(subnet, text),
 			      d->pool->block_size, pool_view_show(d->pool, shown));
+	if ((lost = indexed_by(d, subnet)))
+		return REFUSE(d, "lease taken: %s has lost its block, and is kept for its holder",
+			      lost->kv.key);
 	if (d->busy(d->call->network, subnet, d->arg))
 		return REFUSE(d, "lease taken: %s is just being given to another",
 			      prefix_print(subnet, text));

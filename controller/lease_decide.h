@@ -17,6 +17,7 @@
 
 struct lease_clock {
 	char now[TIME_TEXT], expires[TIME_TEXT]; /* of a lease that is given or renewed now */
+	char recent[TIME_TEXT];                  /* the same of one that was a moment ago */
 	char token[32];                          /* of a claim: nobody else's */
 	uint64_t random;
 	int64_t seconds; /* now, since 1970 */
@@ -32,6 +33,8 @@ struct lease_decision {
 	struct plans plans;  /* just one */
 	struct prefix block; /* that it is about */
 	char *answer;        /* once it is applied; "" for those without a body */
+	/* A renewal of what was renewed a moment ago, and says nothing new: the plan only reads. */
+	bool repeated;
 };
 void lease_decision_done(struct lease_decision *d);
 static inline void lease_decision_done_auto(struct lease_decision *d)

@@ -3,10 +3,11 @@
 
 #include "controller/lease_world.h"
 
-#define A "block/default/10.5.1.0-24"
+#define A      "block/default/10.5.1.0-24"
+#define RECENT "2026-11-17T02:45:00Z"
 
 static const struct lease_clock the_clock = {
-	.now = THEN, .expires = LATER, .token = "t", .seconds = 1000
+	.now = THEN, .expires = LATER, .recent = RECENT, .token = "t", .seconds = 1000
 };
 static int64_t counted_on; /* by who renews */
 static const char *busy_block = "";
@@ -222,6 +223,80 @@ static void what_is_another_s_is_refused(void **unused)
 	expect_refused(LEASE_ACQUIRE, NULL, "192.0.2.8", "holds no leases");
 }
 
+#define OWN(expires, more)                                                                         \
+	"{\"node\":\"lease-192.0.2.5\",\"pool\":\"over\",\"token\":\"t\",\"lease\":{\"publicIP\":" \
+	"\"192.0.2.5\",\"backendType\":\"vxlan\",\"backendData\":{\"VNI\":1},\"expires\":"         \
+	"\"" expires "\"" more "}}"
+
+static void a_renewal_that_changes_nothing_only_reads(void **unused)
+{
+	static const char reads[] = "if recovery absent\n"
+				    "if " A " = 4\n"
+				    "get " A "\n";
+	AUTO(lease_decision_done) struct lease_decision d = { 0 };
+	struct err err;
+
+	(void)unused;
+	begin();
+	put("node/lease-192.0.2.5", OWNER);
+	put(A, OWN(RECENT, ""));
+	expect_plan(LEASE_RENEW, "10.5.1.0/24", "192.0.2.5", reads);
+	assert_int_equal(decide(LEASE_RENEW, "10.5.1.0/24", "192.0.2.5", false, &d, &err),
+			 LEASE_DO);
+	assert_true(d.repeated);
+	/* What stands in etcd, not what a write would have made of it. */
+	assert_non_null(strstr(d.answer, RECENT));
+	/* A grant always writes; so does a renewal of what is older, or says something else. */
+	expect_written(LEASE_ACQUIRE, NULL, "192.0.2.5", (const char *const[]){ "put " A, NULL });
+	put(A, OWN(THEN, ""));
+	expect_written(LEASE_RENEW, "10.5.1.0/24", "192.0.2.5",
+		       (const char *const[]){ "put " A, LATER, NULL });
+	put(A, OWN(RECENT, ",\"revoked\":true"));
+	expect_written(LEASE_RENEW, "10.5.1.0/24", "192.0.2.5",
+		       (const char *const[]){ "put " A, LATER, NULL });
+	put(A, LEASE("192.0.2.5", RECENT));
+	expect_written(LEASE_RENEW, "10.5.1.0/24", "192.0.2.5",
+		       (const char *const[]){ "put " A, "VNI", NULL });
+	put(A, OWN(RECENT, ""));
+	put("node/lease-192.0.2.5", HOLDER("192.0.2.5"));
+	expect_written(LEASE_RENEW, "10.5.1.0/24", "192.0.2.5",
+		       (const char *const[]){ "put " A, OWNER, NULL });
+}
+
+static void what_was_taken_back_is_kept_for_its_holder(void **unused)
+{
+	(void)unused;
+	lease_view_listing(view);
+	put("pool/over", "{\"cidr\":\"10.5.1.0/24\",\"blockSize\":24,\"encapsulation\":\"vxlan\"}");
+	in_sync();
+	put("node/lease-192.0.2.5", OWNER);
+	put(A, OWN(LATER, ",\"revoked\":true"));
+	put("host/lease-192.0.2.5/ipv4/block/default/10.5.1.0-24", INDEX);
+	expect_refused(LEASE_ACQUIRE, NULL, "192.0.2.6", "every subnet of");
+	expect_refused(LEASE_RENEW, "10.5.1.0/24", "192.0.2.6", "lease taken");
+	expect_written(LEASE_ACQUIRE, NULL, "192.0.2.5",
+		       (const char *const[]){ "put " A " " RENEWED, NULL });
+}
+
+static void a_lost_block_is_kept_for_its_holder(void **unused)
+{
+	(void)unused;
+	lease_view_listing(view);
+	put("pool/over", "{\"cidr\":\"10.5.1.0/24\",\"blockSize\":24,\"encapsulation\":\"vxlan\"}");
+	in_sync();
+	put("node/lease-192.0.2.5", OWNER);
+	put(A, OWN(LATER, ""));
+	put("host/lease-192.0.2.5/ipv4/block/default/10.5.1.0-24", INDEX);
+	put(A, NULL);
+	expect_refused(LEASE_ACQUIRE, NULL, "192.0.2.6", "every subnet of");
+	expect_refused(LEASE_RENEW, "10.5.1.0/24", "192.0.2.6", "lease taken");
+	expect_written(LEASE_ACQUIRE, NULL, "192.0.2.5",
+		       (const char *const[]){ "put " A " " GIVEN, NULL });
+	/* Freed as a whole it is anybody's. */
+	put("host/lease-192.0.2.5/ipv4/block/default/10.5.1.0-24", NULL);
+	expect_written(LEASE_ACQUIRE, NULL, "192.0.2.6", (const char *const[]){ "put " A, NULL });
+}
+
 static void a_holder_goes_with_its_last_lease(void **unused)
 {
 	(void)unused;
@@ -313,6 +388,9 @@ int main(void)
 		WITH_VIEW(a_holder_goes_with_its_last_lease),
 		WITH_VIEW(what_is_gone_after_a_try_was_given_back),
 		WITH_VIEW(in_a_recovery_holders_say_what_they_hold),
+		WITH_VIEW(a_renewal_that_changes_nothing_only_reads),
+		WITH_VIEW(what_was_taken_back_is_kept_for_its_holder),
+		WITH_VIEW(a_lost_block_is_kept_for_its_holder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,8 @@
 
 #include "controller/plan_send.h"
 #include "lib/clock.h"
+#include "lib/hash.h"
+#include "lib/lease_holder.h"
 #include "lib/log.h"
 
 /* etcd gathers so many into one write of its log; more would only queue there. */
@@ -23,6 +25,19 @@
  * same. */
 #define SEEN_MS 1000
 
+/*
+ * A renewal that moves the expiration by less than this part of the lease's time, and a minute,
+ * is a repeated one. It is answered after SLOW_MS, less than what clients wait for an answer.
+ */
+#define RECENT_PART  60
+#define RECENT_MAX_S 60
+#define SLOW_MS      2000
+/* So many in a row are no lost answers; over when none came for CALM_MS. */
+#define REPEATS_WARN 3
+#define CALM_MS      300000
+#define REPEATERS    64
+#define HEALTH_STORM "lease-renewals"
+
 enum state { QUEUED, SENT, AGAIN, APPLIED };
 
 struct job {
@@ -33,6 +48,7 @@ struct job {
 	struct lease_wish wish;
 	enum state state;
 	unsigned tries;
+	bool repeated, slowed;
 	uint64_t until; /* AGAIN: look not before, APPLIED: not after */
 	int64_t revision;
 	struct prefix block;
@@ -48,6 +64,12 @@ struct lease_jobs {
 	size_t under_way;
 	bool looking, look_again;
 	struct lease_jobs_stats stats;
+	/* Who renewed for nothing how often, by hash: two in one place only warn later. */
+	struct repeater {
+		uint64_t hash;
+		unsigned n;
+	} repeaters[REPEATERS];
+	struct timer calm;
 };
 
 static void look(struct lease_jobs *j);
@@ -70,6 +92,14 @@ static void on_tick(void *arg)
 	look(arg);
 }
 
+static void on_calm(void *arg)
+{
+	struct lease_jobs *j = arg;
+
+	memset(j->repeaters, 0, sizeof(j->repeaters));
+	health_clear(j->o.health, HEALTH_STORM);
+}
+
 int lease_jobs_new(const struct lease_jobs_options *options, struct lease_jobs **ret)
 {
 	struct lease_jobs *j = calloc(1, sizeof(*j));
@@ -79,6 +109,7 @@ int lease_jobs_new(const struct lease_jobs_options *options, struct lease_jobs *
 	j->o = *options;
 	TAILQ_INIT(&j->list);
 	j->tick = (struct timer){ .fn = on_tick, .arg = j };
+	j->calm = (struct timer){ .fn = on_calm, .arg = j };
 	*ret = j;
 	return 0;
 }
@@ -90,6 +121,7 @@ void lease_jobs_free(struct lease_jobs *j)
 	while (!TAILQ_EMPTY(&j->list))
 		job_free(TAILQ_FIRST(&j->list));
 	timer_clear(j->o.timers, &j->tick);
+	timer_clear(j->o.timers, &j->calm);
 	free(j);
 }
 
@@ -103,10 +135,11 @@ struct lease_jobs_stats lease_jobs_stats(const struct lease_jobs *j)
 static void answer(struct job *j)
 {
 	struct lease_jobs_stats *s = &j->jobs->stats;
-	uint64_t *counter = j->call.verb == LEASE_ACQUIRE  ? &s->acquired
-			    : j->call.verb == LEASE_RENEW  ? &s->renewed
-			    : j->call.verb == LEASE_REVOKE ? &s->revoked
-							   : &s->reserved;
+	uint64_t *counter = j->repeated                     ? &s->repeated
+			    : j->call.verb == LEASE_ACQUIRE ? &s->acquired
+			    : j->call.verb == LEASE_RENEW   ? &s->renewed
+			    : j->call.verb == LEASE_REVOKE  ? &s->revoked
+							    : &s->reserved;
 
 	++*counter;
 	serve_reply_text(j->request, 200, LEASE_CONTENT_TYPE, j->answer, strlen(j->answer));
@@ -154,7 +187,8 @@ static void applied(struct job *j, int64_t revision)
 	j->state = APPLIED;
 	j->revision = revision;
 	j->until = timers_now(j->jobs->o.timers) + SEEN_MS;
-	if (revision <= lease_view_revision(j->jobs->o.view))
+	/* One that only read changed nothing that the view could see. */
+	if (j->repeated || revision <= lease_view_revision(j->jobs->o.view))
 		answer(j);
 	else if (!j->jobs->tick.set)
 		timer_set(j->jobs->o.timers, &j->jobs->tick, TICK_MS, TICK_MS / 4);
@@ -205,6 +239,7 @@ static bool is_busy(const char *network, const struct prefix *block, void *arg)
 
 static int read_clock(const struct lease_jobs *j, struct lease_clock *ret)
 {
+	uint32_t recent = j->o.ttl / RECENT_PART;
 	uint64_t random[2];
 
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
@@ -212,9 +247,31 @@ static int read_clock(const struct lease_jobs *j, struct lease_clock *ret)
 	clock_utc_text(ret->now);
 	ret->seconds = time(NULL);
 	clock_utc_of(ret->seconds + j->o.ttl, ret->expires);
+	recent = recent < RECENT_MAX_S ? recent : RECENT_MAX_S;
+	clock_utc_of(ret->seconds + j->o.ttl - recent + 1, ret->recent);
 	snprintf(ret->token, sizeof(ret->token), "%016" PRIx64, random[0]);
 	ret->random = random[1];
 	return 0;
+}
+
+static void note_repeat(struct lease_jobs *jobs, const struct job *j)
+{
+	char holder[NODE_NAME_TEXT], subnet[PREFIX_TEXT];
+	uint64_t hash = HASH_TEXTS(lease_holder_name(&j->wish.public_ip, holder)).low;
+	struct repeater *r = &jobs->repeaters[hash % REPEATERS];
+
+	if (r->hash != hash)
+		*r = (struct repeater){ .hash = hash };
+	timer_set(jobs->o.timers, &jobs->calm, CALM_MS, CALM_MS / 10);
+	if (++r->n < REPEATS_WARN || health_reason(jobs->o.health, HEALTH_STORM))
+		return;
+	address_print(&j->wish.public_ip, holder);
+	health_set(jobs->o.health, HEALTH_STORM, LOG_LEVEL_WARNING,
+		   "client %s renews its lease of %s again and again: leases last %u s, and it "
+		   "renews as long before they end (flannel's clients 3600 s). Such renewals are "
+		   "answered slowly and extend nothing: start all controllers with a longer "
+		   "--lease-ttl, such as 86400",
+		   holder, prefix_print(&j->wish.subnet, subnet), jobs->o.ttl);
 }
 
 static void start(struct job *j)
@@ -245,6 +302,13 @@ static void start(struct job *j)
 	free(j->answer);
 	j->answer = TAKE(decision.answer);
 	j->block = decision.block;
+	j->repeated = decision.repeated;
+	if (j->repeated && !j->slowed) {
+		j->slowed = true;
+		note_repeat(jobs, j);
+		come_again(j, SLOW_MS);
+		return;
+	}
 	if (decision.plans.n == 0) {
 		answer(j);
 		return;

@@ -8,10 +8,14 @@
  * A limited number is under way at a time: two thousand clients that start together are a queue,
  * not two thousand transactions at once. The answer waits until the view has seen what was done, so
  * whoever then asks this server for all leases finds his own among them.
+ *
+ * A client that renews again and again is answered slowly, so that it asks slowly, and its renewals
+ * are reads to etcd. Health names it.
  */
 #pragma once
 
 #include "controller/lease_decide.h"
+#include "lib/health.h"
 #include "lib/serve.h"
 #include "lib/timers.h"
 
@@ -22,6 +26,7 @@ struct lease_jobs_options {
 	struct timers *timers;
 	const char *prefix;
 	const struct lease_view *view;
+	struct health *health;
 	uint32_t ttl; /* s */
 };
 int lease_jobs_new(const struct lease_jobs_options *options, struct lease_jobs **ret);
@@ -38,6 +43,7 @@ void lease_jobs_look(struct lease_jobs *j);
 struct lease_jobs_stats {
 	uint64_t acquired, renewed, revoked, reserved; /* done */
 	uint64_t refused, unavailable;                 /* answered 500 and 503 */
+	uint64_t repeated;                             /* renewals that changed nothing */
 	uint64_t again;                                /* transactions that met a change */
 	size_t waiting;
 };

@@ -5,12 +5,21 @@
 
 #include "controller/lease_view_parts.h"
 
+void shown_done(struct shown *s)
+{
+	free(s->text);
+	free(s->attrs);
+	free(s->holder);
+}
+
 static void change_free(struct lease_change *c, void (*done)(void *))
 {
 	if (!c)
 		return;
-	for (size_t i = 0; i < c->n; i++)
+	for (size_t i = 0; i < c->n; i++) {
 		free(c->v[i].text);
+		free(c->v[i].holder);
+	}
 	if (c->answer && done)
 		done(c->answer);
 	free(c->v);
@@ -61,10 +70,8 @@ void lease_network_free(struct lease_network *n)
 	if (!n)
 		return;
 	lease_network_forget(n, 0);
-	for (size_t i = 0; i < n->n_shown; i++) {
-		free(n->shown[i].text);
-		free(n->shown[i].attrs);
-	}
+	for (size_t i = 0; i < n->n_shown; i++)
+		shown_done(&n->shown[i]);
 	free(n->shown);
 	free(n->changes);
 	free(n);
@@ -72,26 +79,80 @@ void lease_network_free(struct lease_network *n)
 
 /* --- changes -------------------------------------------------------------------------------- */
 
-int lease_network_tell(struct lease_network *n, const struct prefix *subnet, bool removed,
-		       bool renewal, char *text)
+int lease_network_tell(struct lease_network *n, const struct lease_event *event)
 {
 	struct lease_event *more;
 	struct lease_change *c;
 
-	if (text && !n->open)
+	if (event->text && !n->open)
 		n->open = calloc(1, sizeof(*n->open));
 	c = n->open;
-	more = text && c ? reallocarray(c->v, c->n + 1, sizeof(*more)) : NULL;
+	more = event->text && c ? reallocarray(c->v, c->n + 1, sizeof(*more)) : NULL;
 	if (!more) {
-		free(text);
+		free(event->text);
+		free(event->holder);
 		return -ENOMEM;
 	}
 	c->v = more;
-	more[c->n++] = (struct lease_event){ .removed = removed, .renewal = renewal, .text = text };
-	if (subnet)
-		more[c->n - 1].subnet = *subnet;
-	c->renewals_only = (c->n == 1 || c->renewals_only) && renewal;
+	more[c->n++] = *event;
+	c->renewals_only = (c->n == 1 || c->renewals_only) && event->renewal;
 	return 0;
+}
+
+static int tell_added(struct lease_network *n, const struct shown *s, bool renewal, bool again)
+{
+	struct lease_event e = { .subnet = s->block, .renewal = renewal, .again = again };
+
+	if (asprintf(&e.text, "{\"type\":\"added\",\"lease\":%s}", s->text) < 0)
+		return -ENOMEM;
+	return lease_network_tell(n, &e);
+}
+
+static int print_removed(const struct prefix *block, char **ret)
+{
+	char subnet[PREFIX_TEXT];
+
+	return asprintf(ret, "{\"type\":\"removed\",\"lease\":{\"Subnet\":\"%s\"}}",
+			prefix_print(block, subnet)) < 0
+		       ? -ENOMEM
+		       : 0;
+}
+
+static int tell_removed(struct lease_network *n, const struct shown *s)
+{
+	struct lease_event e = { .subnet = s->block, .removed = true, .holder = strdup(s->holder) };
+
+	if (!e.holder || print_removed(&s->block, &e.text) < 0) {
+		free(e.holder);
+		return -ENOMEM;
+	}
+	return lease_network_tell(n, &e);
+}
+
+static bool told_before(const struct lease_change *c, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (c->v[k].holder && strcmp(c->v[k].holder, c->v[i].holder) == 0)
+			return true;
+	return false;
+}
+
+/* Behind the removals: what their holders still have. */
+static int tell_remaining(struct lease_network *n)
+{
+	size_t told = n->open->n;
+	int r = 0;
+
+	for (size_t i = 0; i < told; i++) {
+		const char *holder = n->open->v[i].holder;
+
+		if (!holder || told_before(n->open, i))
+			continue;
+		for (size_t k = 0; k < n->n_shown && r == 0; k++)
+			if (strcmp(n->shown[k].holder, holder) == 0)
+				r = tell_added(n, &n->shown[k], false, true);
+	}
+	return r;
 }
 
 int lease_network_close(struct lease_network *n, int64_t revision)
@@ -99,6 +160,8 @@ int lease_network_close(struct lease_network *n, int64_t revision)
 	if (!n->open)
 		return 0;
 	drop_answer(n);
+	if (tell_remaining(n) < 0)
+		return -ENOMEM;
 	if (n->n_changes == LEASE_CHANGES_MAX) {
 		struct lease_change *oldest = nth(n, 0);
 
@@ -117,12 +180,17 @@ bool lease_network_remembers(const struct lease_network *n, int64_t cursor)
 	return cursor >= n->floor;
 }
 
+static bool is_about(const struct lease_event *e, const struct prefix *one)
+{
+	return one ? !e->again && prefix_compare(&e->subnet, one) == 0 : !e->renewal;
+}
+
 static bool concerns(const struct lease_change *c, const struct prefix *one)
 {
 	if (!one)
 		return !c->renewals_only;
 	for (size_t i = 0; i < c->n; i++)
-		if (prefix_compare(&c->v[i].subnet, one) == 0)
+		if (is_about(&c->v[i], one))
 			return true;
 	return false;
 }
@@ -159,7 +227,7 @@ int lease_change_render(const struct lease_change *c, const struct prefix *one, 
 	for (size_t i = 0; i < c->n; i++) {
 		const struct lease_event *e = &c->v[i];
 
-		if (one ? prefix_compare(&e->subnet, one) != 0 : e->renewal)
+		if (!is_about(e, one))
 			continue;
 		fprintf(out, "%s%s", comma, e->text);
 		comma = ",";
@@ -203,82 +271,68 @@ static int make_room(struct lease_network *n)
 	return 0;
 }
 
-static int tell_added(struct lease_network *n, const struct prefix *block, const char *lease,
-		      bool renewal)
-{
-	char *text = NULL;
-
-	if (asprintf(&text, "{\"type\":\"added\",\"lease\":%s}", lease) < 0)
-		return -ENOMEM;
-	return lease_network_tell(n, block, false, renewal, text);
-}
-
-static int tell_removed(struct lease_network *n, const struct prefix *block)
-{
-	char subnet[PREFIX_TEXT], *text = NULL;
-
-	if (asprintf(&text, "{\"type\":\"removed\",\"lease\":{\"Subnet\":\"%s\"}}",
-		     prefix_print(block, subnet)) < 0)
-		return -ENOMEM;
-	return lease_network_tell(n, block, true, false, text);
-}
-
 static int hide(struct lease_network *n, size_t i)
 {
-	int r = tell_removed(n, &n->shown[i].block);
+	int r = tell_removed(n, &n->shown[i]);
 
-	free(n->shown[i].text);
-	free(n->shown[i].attrs);
+	shown_done(&n->shown[i]);
 	n->n_shown--;
 	memmove(&n->shown[i], &n->shown[i + 1], (n->n_shown - i) * sizeof(*n->shown));
 	return r;
 }
 
-int lease_network_show(struct lease_network *n, const struct prefix *block, char *text, char *attrs)
+static int show(struct lease_network *n, size_t i, const struct shown *old, const struct shown *now)
 {
-	AUTO(free) char *own_text = text, *own_attrs = attrs;
-	size_t i = position(n, block);
-	bool known = i < n->n_shown && prefix_compare(&n->shown[i].block, block) == 0;
-	int r;
+	/* Who watches its own must learn that it is another's. */
+	bool moved = old && strcmp(old->holder, now->holder) != 0;
+	int r = moved ? tell_removed(n, old) : 0;
 
-	if (!text)
-		return known ? hide(n, i) : 0;
-	if (known && strcmp(n->shown[i].text, text) == 0)
-		return 0;
-	r = make_room(n);
-	r = r ?: tell_added(n, block, text, known && strcmp(n->shown[i].attrs, attrs) == 0);
+	r = r ?: tell_added(n, now, old && !moved && strcmp(old->attrs, now->attrs) == 0, false);
+	r = r ?: make_room(n);
 	if (r < 0)
 		return r;
-	if (known) {
-		free(n->shown[i].text);
-		free(n->shown[i].attrs);
+	if (old) {
+		shown_done(&n->shown[i]);
 	} else {
 		memmove(&n->shown[i + 1], &n->shown[i], (n->n_shown - i) * sizeof(*n->shown));
 		n->n_shown++;
 	}
-	n->shown[i] = (struct shown){ *block, TAKE(own_text), TAKE(own_attrs) };
+	n->shown[i] = *now;
 	return 0;
 }
 
-static int print_one(const struct lease_network *n, const struct prefix *one, FILE *out)
+static const struct shown *find(const struct lease_network *n, const struct prefix *block)
 {
-	size_t i = position(n, one);
+	size_t i = position(n, block);
 
-	if (i == n->n_shown || prefix_compare(&n->shown[i].block, one) != 0)
-		return -ENOENT;
-	fputs(n->shown[i].text, out);
-	return 0;
+	return i < n->n_shown && prefix_compare(&n->shown[i].block, block) == 0 ? &n->shown[i]
+										: NULL;
 }
 
-static int print_snapshot(const struct lease_view *v, const struct lease_network *n,
-			  const struct prefix *one, FILE *out)
+int lease_network_show(struct lease_network *n, struct shown *lease)
+{
+	const struct shown *old = find(n, &lease->block);
+	int r = 0;
+
+	if (old && !lease->text)
+		r = hide(n, (size_t)(old - n->shown));
+	else if (old && strcmp(old->text, lease->text) == 0 &&
+		 strcmp(old->holder, lease->holder) == 0)
+		n->shown[old - n->shown].created = lease->created;
+	else if (lease->text && (r = show(n, position(n, &lease->block), old, lease)) == 0)
+		return 0;
+	shown_done(lease);
+	return r;
+}
+
+static void print_snapshot(const struct lease_view *v, const struct lease_network *n,
+			   const struct prefix *one, FILE *out)
 {
 	const char *comma = "";
-	int r = 0;
 
 	fputs("{\"events\":[],\"snapshot\":[", out);
 	if (one) {
-		r = print_one(n, one, out);
+		fputs(find(n, one)->text, out);
 	} else if (!n->name[0]) {
 		const struct lease_network *other;
 
@@ -293,7 +347,17 @@ static int print_snapshot(const struct lease_view *v, const struct lease_network
 			fprintf(out, "%s%s", i ? "," : "", n->shown[i].text);
 	}
 	fprintf(out, "],\"cursor\":\"%lld\"}", (long long)lease_view_revision(v));
-	return r;
+}
+
+static int render_removed(const struct lease_view *v, const struct prefix *one, char **ret)
+{
+	AUTO(free) char *event = NULL;
+
+	if (print_removed(one, &event) < 0 ||
+	    asprintf(ret, "{\"events\":[%s],\"snapshot\":[],\"cursor\":\"%lld\"}", event,
+		     (long long)lease_view_revision(v)) < 0)
+		return -ENOMEM;
+	return 0;
 }
 
 int lease_view_snapshot(const struct lease_view *v, const struct lease_network *n,
@@ -301,17 +365,28 @@ int lease_view_snapshot(const struct lease_view *v, const struct lease_network *
 {
 	AUTO(free) char *text = NULL;
 	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
-	int r;
+	FILE *out;
 
+	if (one && !find(n, one))
+		return render_removed(v, one, ret);
+	out = open_memstream(&text, &size);
 	if (!out)
 		return -ENOMEM;
-	r = print_snapshot(v, n, one, out);
+	print_snapshot(v, n, one, out);
 	if (fclose(out) != 0)
 		return -ENOMEM;
-	if (r == 0)
-		*ret = TAKE(text);
-	return r;
+	*ret = TAKE(text);
+	return 0;
+}
+
+int lease_view_since(const struct lease_view *v, const struct lease_network *n,
+		     const struct prefix *one, int64_t cursor, char **ret)
+{
+	const struct shown *s = one ? find(n, one) : NULL;
+
+	if (s && (s->created > cursor || cursor < lease_view_began(v)))
+		return render_removed(v, one, ret);
+	return lease_view_snapshot(v, n, one, ret);
 }
 
 void **lease_network_answer(struct lease_network *n)

@@ -9,6 +9,9 @@
 #include "controller/lease_jobs.h"
 
 #define PROBE_MS 5000
+/* Cursors: of who saw nothing yet; of who saw another etcd, where every lease was given since. */
+#define JUST_NOW        INT64_MAX
+#define OF_ANOTHER_ETCD (-1)
 
 struct poll {
 	TAILQ_ENTRY(poll) entry;
@@ -93,22 +96,16 @@ static void reply(struct serve_request *request, char *text, void **kept)
 		serve_shared_unref(shared);
 }
 
+/* cursor: that is not remembered. */
 static void reply_snapshot(const struct lease_polls *p, struct serve_request *request,
-			   struct lease_network *network, const struct prefix *one)
+			   struct lease_network *network, const struct prefix *one, int64_t cursor)
 {
 	void **kept = one ? NULL : lease_network_answer(network);
-	char *text = NULL, subnet[PREFIX_TEXT];
-	int r;
+	char *text = NULL;
 
-	if (kept && *kept) {
+	if (kept && *kept)
 		serve_reply_shared(request, *kept);
-		return;
-	}
-	r = lease_view_snapshot(p->o.view, network, one, &text);
-	if (r == -ENOENT)
-		serve_reply_error(request, 500, 5, NULL, "there is no lease of %s on network %s",
-				  prefix_print(one, subnet), lease_network_name(network));
-	else if (r < 0)
+	else if (lease_view_since(p->o.view, network, one, cursor, &text) < 0)
 		serve_reply_error(request, 503, 11, NULL, "out of memory");
 	else
 		reply(request, text, kept);
@@ -135,7 +132,7 @@ static bool try_answer(const struct lease_polls *p, struct serve_request *reques
 	struct lease_change *change;
 
 	if (!lease_network_remembers(network, cursor)) {
-		reply_snapshot(p, request, network, one);
+		reply_snapshot(p, request, network, one, cursor);
 		return true;
 	}
 	change = lease_network_after(network, cursor, one);
@@ -162,7 +159,7 @@ void lease_polls_look(struct lease_polls *p)
 		if (recovering)
 			serve_reply_error(q->request, 503, 11, NULL, "%s", LEASE_WENT_BACK);
 		else if (doubt)
-			reply_snapshot(p, q->request, q->network, one_of(q));
+			reply_snapshot(p, q->request, q->network, one_of(q), OF_ANOTHER_ETCD);
 		else if (!try_answer(p, q->request, q->network, one_of(q), q->cursor))
 			continue;
 		poll_free(q);
@@ -190,7 +187,7 @@ static void on_probe(const struct store_reply *reply, void *arg)
 	for (struct poll *q = TAILQ_FIRST(&p->list); q && reply->err == 0; q = next) {
 		next = TAILQ_NEXT(q, entry);
 		if (q->probe && q->probe <= round && q->cursor > reply->revision) {
-			reply_snapshot(p, q->request, q->network, one_of(q));
+			reply_snapshot(p, q->request, q->network, one_of(q), OF_ANOTHER_ETCD);
 			poll_free(q);
 		} else if (q->probe <= round) {
 			q->probe = 0;
@@ -253,7 +250,7 @@ void lease_polls_add(struct lease_polls *p, struct serve_request *request,
 	int64_t cursor;
 
 	if (!next) {
-		reply_snapshot(p, request, network, one);
+		reply_snapshot(p, request, network, one, JUST_NOW);
 		return;
 	}
 	if (lease_cursor_parse(next, &cursor) < 0) {

@@ -382,6 +382,7 @@ static int open_parts(struct lease_server *s, struct err *err)
 								 .timers = s->o.timers,
 								 .prefix = s->o.prefix,
 								 .view = s->view,
+								 .health = s->o.health,
 								 .ttl = s->o.ttl },
 				   &s->jobs);
 	r = r < 0 ? r : sd_event_add_defer(s->o.event, &s->settle, on_settle, s);
@@ -461,6 +462,7 @@ void lease_server_metrics(const struct lease_server *s, struct metrics *m)
 		       "What was done for clients, by kind.");
 	metrics_count(m, LABELS({ "kind", "acquired" }), stats.acquired);
 	metrics_count(m, LABELS({ "kind", "renewed" }), stats.renewed);
+	metrics_count(m, LABELS({ "kind", "repeated" }), stats.repeated);
 	metrics_count(m, LABELS({ "kind", "revoked" }), stats.revoked);
 	metrics_count(m, LABELS({ "kind", "reserved" }), stats.reserved);
 	metrics_family(m, "roost_lease_refusals_total", METRIC_COUNTER,

@@ -12,9 +12,11 @@ struct lease_view {
 	struct mirror mirror;
 	void (*done)(void *answer);
 	bool in_sync, anew, failed;
-	bool went_back;  /* etcd did, once at least */
-	uint32_t before; /* the highest number of a recovery that was known then */
-	uint32_t number; /* of the recovery that stands in etcd */
+	size_t n_leases, n_indexes; /* blocks of holders, and what they have as index */
+	bool went_back;             /* etcd did, once at least */
+	int64_t began;              /* the revision from which on it was followed after that */
+	uint32_t before;            /* the highest number of a recovery that was known then */
+	uint32_t number;            /* of the recovery that stands in etcd */
 	char recovery[ID_TEXT];
 	bool recovering;       /* it is open, or cannot be read */
 	bool changed;          /* since the last settling */
@@ -184,11 +186,11 @@ static const struct pool_view *choose(const struct lease_view *v, const char *na
 
 static void tell_network(struct lease_view *v, const char *name, bool removed)
 {
-	char *text = NULL;
+	struct lease_event e = { .removed = removed };
 
-	if (asprintf(&text, "{\"type\":\"%s\",\"network\":\"%s\"}", removed ? "removed" : "added",
+	if (asprintf(&e.text, "{\"type\":\"%s\",\"network\":\"%s\"}", removed ? "removed" : "added",
 		     name) < 0 ||
-	    lease_network_tell(v->networks[0], NULL, removed, false, text) < 0)
+	    lease_network_tell(v->networks[0], &e) < 0)
 		v->failed = true;
 }
 
@@ -236,41 +238,44 @@ static int decode_node(const struct lease_view *v, const char *name, struct node
 	return node_decode(key, e->kv.value, e->kv.value_len, ret, NULL);
 }
 
-/* NULL in both: no lease, or none that could be told. */
-static int render(const struct lease_view *v, const struct mirrored *e, char **ret_text,
-		  char **ret_attrs)
+/* Without a text: no lease, or none that could be told. */
+static int render(const struct lease_view *v, const struct mirrored *e, struct shown *ret)
 {
 	AUTO(block_done) struct block block = { 0 };
 	AUTO(node_done) struct node node = { 0 };
 	bool known;
 	int r = block_decode(e->kv.key, e->kv.value, e->kv.value_len, &block, NULL);
 
-	if (r < 0 || block.block.address.family != AF_INET)
+	if (r < 0 || block.block.address.family != AF_INET || block.lease.revoked)
 		return r == -ENOMEM ? r : 0;
 	if (!block.lease.public_ip.family && !is_overlay(pool_views_find(&v->views, block.pool)))
 		return 0;
 	known = !block.lease.public_ip.family && decode_node(v, block.node, &node) == 0;
-	r = lease_render(&block, known ? &node : NULL, &v->vxlan, ret_text, ret_attrs);
-	return r == -ENODATA ? 0 : r;
+	r = lease_render(&block, known ? &node : NULL, &v->vxlan, &ret->text, &ret->attrs);
+	if (r < 0)
+		return r == -ENODATA ? 0 : r;
+	ret->created = e->kv.create_revision;
+	ret->holder = strdup(block.node);
+	return ret->holder ? 0 : -ENOMEM;
 }
 
 static void evaluate(struct lease_view *v, const char *key, const struct mirrored *e)
 {
-	char *text = NULL, *attrs = NULL;
+	struct shown lease = { 0 };
 	struct lease_network *n;
 	struct key parsed;
 
 	if (key_parse(key, &parsed) < 0)
 		return;
-	if (e && render(v, e, &text, &attrs) < 0)
+	lease.block = parsed.block;
+	n = lease_view_network(v, parsed.network);
+	if (e && render(v, e, &lease) < 0)
 		v->failed = true;
-	n = text ? network(v, parsed.network) : lease_view_network(v, parsed.network);
-	if (!n) {
-		free(text);
-		free(attrs);
-		return;
-	}
-	if (lease_network_show(n, &parsed.block, text, attrs) < 0)
+	else if (lease.text)
+		n = network(v, parsed.network);
+	if (!n || v->failed)
+		shown_done(&lease);
+	else if (lease_network_show(n, &lease) < 0)
 		v->failed = true;
 }
 
@@ -341,16 +346,42 @@ static bool is_of_interest(const char *key)
 
 	if (key_parse(key, &parsed) < 0)
 		return false;
+	if (parsed.kind == KEY_HOST_BLOCK)
+		return lease_holder_is(parsed.node);
 	return parsed.kind == KEY_BLOCK || parsed.kind == KEY_NODE || parsed.kind == KEY_POOL ||
 	       parsed.kind == KEY_EXTENT || parsed.kind == KEY_CONFIG ||
 	       parsed.kind == KEY_RECOVERY;
 }
 
+/* Before and after a change of a key. */
+static void count_lease(struct lease_view *v, const char *key, size_t one)
+{
+	const struct mirrored *e = mirror_find(&v->mirror, key);
+
+	if (e && strncmp(key, KEYS_HOST, strlen(KEYS_HOST)) == 0)
+		v->n_indexes += one;
+	else if (e && e->note && strncmp(key, KEYS_BLOCK, strlen(KEYS_BLOCK)) == 0 &&
+		 lease_holder_is(e->note))
+		v->n_leases += one;
+}
+
+bool lease_view_lost(const struct lease_view *v)
+{
+	return v->n_indexes > v->n_leases;
+}
+
 static void close_changes(struct lease_view *v, int64_t revision)
 {
 	for (size_t i = 0; i < v->n_networks; i++)
-		if (lease_network_close(v->networks[i], revision) > 0)
+		switch (lease_network_close(v->networks[i], revision)) {
+		case 0:
+			break;
+		case 1:
 			v->changed = true;
+			break;
+		default:
+			v->failed = true;
+		}
 }
 
 /* All of an earlier revision has been told when one of a later comes. */
@@ -369,8 +400,10 @@ void lease_view_put(struct lease_view *v, const char *key, const struct store_kv
 	advance(v, kv->mod_revision);
 	if (!is_of_interest(key))
 		return;
+	count_lease(v, key, (size_t)-1);
 	if (mirror_put(&v->mirror, key, kv) < 0)
 		v->failed = true;
+	count_lease(v, key, 1);
 	if (v->in_sync)
 		on_key(v, key);
 }
@@ -380,6 +413,7 @@ void lease_view_deleted(struct lease_view *v, const char *key, int64_t revision)
 	advance(v, revision);
 	if (!is_of_interest(key))
 		return;
+	count_lease(v, key, (size_t)-1);
 	mirror_delete(&v->mirror, key);
 	/* In a listing too: nobody would miss it at its end. */
 	if (v->in_sync || strncmp(key, KEYS_BLOCK, strlen(KEYS_BLOCK)) == 0)
@@ -414,6 +448,8 @@ const char *lease_view_recovery(const struct lease_view *v)
 void lease_view_in_sync(struct lease_view *v, int64_t revision)
 {
 	evaluate_all(v);
+	if (v->anew && v->went_back)
+		v->began = revision;
 	if (v->anew || revision < v->mirror.revision)
 		for (size_t i = 0; i < v->n_networks; i++)
 			lease_network_forget(v->networks[i], revision);
@@ -444,6 +480,11 @@ bool lease_view_ready(const struct lease_view *v)
 int64_t lease_view_revision(const struct lease_view *v)
 {
 	return v->mirror.revision;
+}
+
+int64_t lease_view_began(const struct lease_view *v)
+{
+	return v->began;
 }
 
 const struct mirror *lease_view_mirror(const struct lease_view *v)

@@ -8,6 +8,9 @@
  * revisions: a cursor is such a revision, and means the same to every server. What one revision
  * changes travels together, under one cursor. After a listing anew the difference is one change at
  * the revision of the list; after a restore of etcd nothing older than that is known any more.
+ *
+ * A removed lease is followed by all that its holder still has. flannel's clients keep one
+ * forwarding entry for each MAC of a tunnel, and delete it with any lease of that MAC.
  */
 #pragma once
 
@@ -25,7 +28,9 @@ struct lease_event {
 	struct prefix subnet;
 	bool removed;
 	bool renewal; /* only its expiration is another */
+	bool again;   /* nothing of it has changed: told for those who forget it, see above */
 	char *text;   /* as in the answer's events */
+	char *holder; /* of one that is removed: whose it was; NULL: of a network */
 };
 
 struct lease_change {
@@ -65,6 +70,9 @@ const struct mirror *lease_view_mirror(const struct lease_view *v);
 const struct config_vxlan *lease_view_vxlan(const struct lease_view *v);
 /* Whether etcd went back and the recovery has not ended: no block is given away. */
 bool lease_view_recovering(const struct lease_view *v);
+/* Whether some holder's index has no block: its lease was lost. Quick, and may be wrong where a
+ * block also lacks its index. */
+bool lease_view_lost(const struct lease_view *v);
 /* Its id, once it was begun; "": it was not yet, or there is none. */
 const char *lease_view_recovery(const struct lease_view *v);
 /* Which pool a network's leases come from; NULL: none. */
@@ -73,9 +81,13 @@ const struct pool_view *lease_view_pool(const struct lease_view *v, const char *
  */
 struct lease_network *lease_view_network(const struct lease_view *v, const char *name);
 
-/* The text of a whole answer. One: of that subnet alone, -ENOENT if there is none. */
+/* The text of a whole answer. One: of that subnet alone; if there is no lease, it is removed. */
 int lease_view_snapshot(const struct lease_view *v, const struct lease_network *n,
 			const struct prefix *one, char **ret);
+/* The same of who saw a lease at a cursor that is not remembered: one that is not there any more,
+ * or was given anew since, is removed. */
+int lease_view_since(const struct lease_view *v, const struct lease_network *n,
+		     const struct prefix *one, int64_t cursor, char **ret);
 /* [{"Subnet","PublicIP"}] */
 int lease_view_reservations(const struct lease_view *v, const char *network, char **ret);
 

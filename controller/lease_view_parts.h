@@ -8,8 +8,10 @@
 /* A lease as it was last told. */
 struct shown {
 	struct prefix block;
-	char *text, *attrs;
+	char *text, *attrs, *holder; /* text NULL: there is none */
+	int64_t created;             /* the revision in which it was given */
 };
+void shown_done(struct shown *s);
 
 struct lease_network {
 	char name[NAME_TEXT]; /* "": the list of networks */
@@ -31,13 +33,13 @@ int lease_network_new(const char *name, int64_t floor, void (*done)(void *),
 void lease_network_free(struct lease_network *n);
 AUTO_DEFINE(struct lease_network *, lease_network_free)
 
-/* Brings the lease of a block up to date; text NULL: there is none. Takes both texts. */
-int lease_network_show(struct lease_network *n, const struct prefix *block, char *text,
-		       char *attrs);
-/* text is taken. */
-int lease_network_tell(struct lease_network *n, const struct prefix *subnet, bool removed,
-		       bool renewal, char *text);
+/* Brings the lease of a block up to date. Takes what it holds. */
+int lease_network_show(struct lease_network *n, struct shown *lease);
+/* Its texts are taken. */
+int lease_network_tell(struct lease_network *n, const struct lease_event *event);
 /* What is open becomes the change of this revision: 1, 0 if nothing is, -ENOMEM. */
 int lease_network_close(struct lease_network *n, int64_t revision);
+/* Since when this etcd is followed: after it went back, older revisions are another's. */
+int64_t lease_view_began(const struct lease_view *v);
 /* Nothing is known of before this revision any more. */
 void lease_network_forget(struct lease_network *n, int64_t revision);

@@ -7,6 +7,7 @@
 	"{\"Subnet\":\"10.5." #n ".0/24\",\"Attrs\":{\"PublicIP\":\"" ip                           \
 	"\",\"BackendType\":\"vxlan\"},\"Expiration\":\"" expires "\"}"
 #define ADDED(...) "{\"type\":\"added\",\"lease\":" SHOWN(__VA_ARGS__) "}"
+#define GONE(n)    "{\"type\":\"removed\",\"lease\":{\"Subnet\":\"10.5." #n ".0/24\"}}"
 
 static struct lease_network *default_network(void)
 {
@@ -98,7 +99,10 @@ static void a_renewal_is_told_to_those_alone_who_watch_that_lease(void **unused)
 	expect_after("default", start, NULL, NULL, 0);
 	expect_after("default", start, "10.5.1.0/24", ADDED(1, "192.0.2.5", LATER), start + 1);
 	put(A, LEASE("192.0.2.7", LATER));
-	expect_after("default", start, NULL, ADDED(1, "192.0.2.7", LATER), start + 2);
+	/* In another's hands it is not what it was. */
+	expect_after("default", start, NULL, GONE(1) "," ADDED(1, "192.0.2.7", LATER), start + 2);
+	expect_after("default", start + 1, "10.5.1.0/24", GONE(1) "," ADDED(1, "192.0.2.7", LATER),
+		     start + 2);
 }
 
 static void what_one_revision_changes_travels_together(void **unused)
@@ -153,6 +157,72 @@ static void blocks_of_agents_follow_their_nodes(void **unused)
 		     "{\"type\":\"removed\",\"lease\":{\"Subnet\":\"10.5.1.0/24\"}}", start + 4);
 }
 
+#define BLOCK_OF_N1 "{\"node\":\"n1\",\"pool\":\"over\"}"
+#define AGENT_AT(n)                                                                                \
+	"{\"type\":\"added\",\"lease\":{\"Subnet\":\"10.5." #n                                     \
+	".0/24\",\"Attrs\":{\"PublicIP\":\"192.0.2.1\",\"BackendType\":\"vxlan\","                 \
+	"\"BackendData\":{\"VNI\":4096,\"VtepMAC\":\"02:00:00:00:00:01\"}},\"Expiration\":"        \
+	"\"0001-01-01T00:00:00Z\"}}"
+
+static void behind_a_removed_lease_come_those_that_its_holder_still_has(void **unused)
+{
+	(void)unused;
+	int64_t start;
+
+	begin();
+	put("node/n1", NODE("192.0.2.1"));
+	put(A, BLOCK_OF_N1);
+	put(B, BLOCK_OF_N1);
+	put("block/default/10.5.3.0-24", BLOCK_OF_N1);
+	put("block/default/10.5.4.0-24", LEASE("192.0.2.5", THEN));
+	start = now;
+	put(B, NULL);
+	expect_after("default", start, NULL, GONE(2) "," AGENT_AT(1) "," AGENT_AT(3), start + 1);
+	/* To who watches one of those nothing has happened. */
+	expect_after("default", start, "10.5.1.0/24", NULL, 0);
+	expect_after("default", start, "10.5.2.0/24", GONE(2), start + 1);
+	put(A, NULL);
+	also("block/default/10.5.3.0-24", NULL);
+	expect_after("default", start + 1, NULL, GONE(1) "," GONE(3), start + 2);
+}
+
+static void expect_since(int64_t cursor, const char *events, const char *snapshot)
+{
+	AUTO(free) char *text = NULL, *whole = NULL;
+	struct prefix one;
+
+	assert_int_equal(prefix_parse("10.5.1.0/24", &one), 0);
+	assert_int_equal(lease_view_since(view, default_network(), &one, cursor, &text), 0);
+	assert_true(asprintf(&whole, "{\"events\":[%s],\"snapshot\":[%s],\"cursor\":\"%lld\"}",
+			     events, snapshot, (long long)now) > 0);
+	assert_string_equal(text, whole);
+}
+
+static void who_comes_back_learns_that_its_lease_is_gone_or_another_s(void **unused)
+{
+	(void)unused;
+	begin();
+	expect_since(0, GONE(1), "");
+	put(A, LEASE("192.0.2.5", THEN));
+	lease_view_settle(view);
+	expect_since(now, "", SHOWN(1, "192.0.2.5", THEN));
+	expect_since(INT64_MAX, "", SHOWN(1, "192.0.2.5", THEN));
+	/* Given after that cursor: another one, whoever has it. */
+	expect_since(now - 1, GONE(1), "");
+	/* Taken back, and kept: nobody is shown it. */
+	put(A, "{\"node\":\"lease-192.0.2.5\",\"pool\":\"over\",\"lease\":{\"publicIP\":"
+	       "\"192.0.2.5\",\"expires\":\"" THEN "\",\"revoked\":true}}");
+	lease_view_settle(view);
+	expect_since(now - 1, GONE(1), "");
+	/* Revisions of an etcd that is no more say nothing. */
+	lease_view_doubt(view);
+	lease_view_listing(view);
+	put(A, LEASE("192.0.2.5", THEN));
+	in_sync();
+	expect_since(now - 1, GONE(1), "");
+	expect_since(now, "", SHOWN(1, "192.0.2.5", THEN));
+}
+
 static void networks_come_and_go_with_their_pools(void **unused)
 {
 	(void)unused;
@@ -200,7 +270,8 @@ static void only_so_much_is_remembered(void **unused)
 		put(A, i % 2 ? LEASE("192.0.2.5", THEN) : LEASE("192.0.2.6", THEN));
 	lease_view_settle(view);
 	assert_false(lease_network_remembers(default_network(), start));
-	expect_after("default", start + 1, NULL, ADDED(1, "192.0.2.5", THEN), start + 2);
+	expect_after("default", start + 1, NULL, GONE(1) "," ADDED(1, "192.0.2.5", THEN),
+		     start + 2);
 }
 
 static void a_listing_anew_is_one_change(void **unused)
@@ -270,6 +341,8 @@ int main(void)
 		WITH_VIEW(a_listing_anew_is_one_change),
 		WITH_VIEW(of_another_etcd_nothing_is_remembered),
 		WITH_VIEW(reservations_have_no_end),
+		WITH_VIEW(behind_a_removed_lease_come_those_that_its_holder_still_has),
+		WITH_VIEW(who_comes_back_learns_that_its_lease_is_gone_or_another_s),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,6 +133,11 @@ void plan_delete(struct plans *p, struct plan *plan, const char *key)
 	add_op(p, plan, (struct store_op){ .kind = STORE_DELETE, .key = strdup(key) });
 }
 
+void plan_get(struct plans *p, struct plan *plan, const char *key)
+{
+	add_op(p, plan, (struct store_op){ .kind = STORE_GET, .key = strdup(key) });
+}
+
 void plan_put(struct plans *p, struct plan *plan, const char *key, const char *value)
 {
 	char *copy = value ? strdup(value) : NULL;
@@ -181,7 +186,9 @@ char *plans_print(const struct plans *p)
 			print_compare(out, &plan->compares[j]);
 		for (size_t j = 0; j < plan->n_ops; j++)
 			fprintf(out, "%s %s%s%s\n",
-				plan->ops[j].kind == STORE_DELETE ? "delete" : "put",
+				plan->ops[j].kind == STORE_DELETE ? "delete"
+				: plan->ops[j].kind == STORE_GET  ? "get"
+								  : "put",
 				plan->ops[j].key, plan->ops[j].value ? " " : "",
 				plan->ops[j].value ?: "");
 	}

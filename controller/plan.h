@@ -43,9 +43,13 @@ void plan_if_absent(struct plans *p, struct plan *plan, const char *key);
 void plan_if_no_newer(struct plans *p, struct plan *plan, const char *beginning, int64_t revision);
 void plan_if(struct plans *p, struct plan *plan, const struct store_compare *compare);
 void plan_delete(struct plans *p, struct plan *plan, const char *key);
+/* A plan that only reads: its compares then hold at one moment after it was sent. Without a read
+ * etcd may answer from what one member remembers. */
+void plan_get(struct plans *p, struct plan *plan, const char *key);
 /* value NULL: out of memory. */
 void plan_put(struct plans *p, struct plan *plan, const char *key, const char *value);
 bool plan_has_room(const struct plan *plan, size_t compares, size_t ops);
 
-/* As text, for tests: "if key = 5\nif key absent\ndelete key\nput key value\n"; free() it. */
+/* As text, for tests: "if key = 5\nif key absent\ndelete key\nput key value\nget key\n"; free() it.
+ */
 char *plans_print(const struct plans *p);

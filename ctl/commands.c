@@ -446,11 +446,12 @@ const struct command commands[] = {
 		.max = 2,
 		.arguments = { ARG_BLOCK, ARG_NONE },
 		.help = "take a lease back, after saying who holds it",
-		.more = "A holder that is gone for good need not be waited for. One that lives "
-			"notices "
-			"when it renews.",
+		.more = "The subnet is kept for that holder for an hour at most, or until its "
+			"lease "
+			"would have ended:\none that lives is told, asks again and gets it. With "
+			"--now another may have it at once; only for\na machine that is off.",
 		.examples = EXAMPLES("roostctl lease delete 10.5.9.0/24 --yes"),
-		.flags = FLAGS("yes"),
+		.flags = FLAGS("now", "yes"),
 		.run = lease_delete,
 	},
 	{

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #include "ctl/ipam_kernel.h"
 #include "ctl/ipam_local.h"
@@ -17,6 +18,7 @@
 #include "lib/clock.h"
 #include "lib/json.h"
 #include "lib/keys.h"
+#include "lib/lease_holder.h"
 #include "lib/store_sync.h"
 
 #define EXIT_FOUND 1
@@ -43,12 +45,13 @@ static int audit_kvs(const struct ctl_kvs *kvs, const struct audit_local *local,
 		     struct findings *ret)
 {
 	AUTO(free) struct store_kv *v = calloc(kvs->n + 1, sizeof(*v));
-	struct audit_input in = { v, kvs->n, kvs->revision, NULL, local };
-	char now[TIME_TEXT];
+	struct audit_input in = { v, kvs->n, kvs->revision, NULL, NULL, local };
+	char now[TIME_TEXT], kept[TIME_TEXT];
 
 	if (!v)
 		return -ENOMEM;
 	in.now = clock_utc_text(now);
+	in.kept = clock_utc_of(time(NULL) + LEASE_PROMISE_MAX, kept);
 	for (size_t i = 0; i < kvs->n; i++)
 		v[i] = (struct store_kv){ .key = kvs->v[i].key,
 					  .value = kvs->v[i].value,

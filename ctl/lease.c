@@ -2,11 +2,13 @@
 /* lease list, show, delete: blocks that the lease server gave away, as etcd has them. */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "ctl/blocks.h"
 #include "ctl/change.h"
 #include "ctl/tree.h"
 #include "ctl/verbs.h"
+#include "lib/clock.h"
 #include "lib/keys.h"
 #include "lib/lease_holder.h"
 
@@ -24,6 +26,7 @@ static void lease_row(const struct block *block, struct tree *t)
 		    0)
 		tree_share(t, "backendData", data);
 	tree_text(t, "expires", block->lease.expires[0] ? block->lease.expires : "never");
+	tree_text(t, "state", block->lease.revoked ? "revoked" : "held");
 	tree_text(t, "pool", block->pool);
 	tree_text(t, "node", block->node);
 	tree_some_text(t, "claimed", block->claimed);
@@ -57,15 +60,11 @@ static int lease_list_read(struct ctl *ctl, struct json_object **ret, struct err
 }
 
 static const struct out_column columns[] = {
-	COLUMN("SUBNET", "subnet"),
-	COLUMN("NETWORK", "network"),
-	COLUMN("PUBLIC IP", "publicIP"),
-	COLUMN("BACKEND", "backendType"),
-	COLUMN("EXPIRES", "expires"),
-	WIDE("DATA", "backendData"),
-	WIDE("POOL", "pool"),
-	WIDE("CLAIMED", "claimed"),
-	COLUMNS_END,
+	COLUMN("SUBNET", "subnet"),      COLUMN("NETWORK", "network"),
+	COLUMN("PUBLIC IP", "publicIP"), COLUMN("BACKEND", "backendType"),
+	COLUMN("EXPIRES", "expires"),    COLUMN("STATE", "state"),
+	WIDE("DATA", "backendData"),     WIDE("POOL", "pool"),
+	WIDE("CLAIMED", "claimed"),      COLUMNS_END,
 };
 
 const struct command_list lease_list = {
@@ -139,6 +138,27 @@ static int add(struct ctl *ctl, struct change_list *changes, const char *key, bo
 	return r < 0 ? err_set(err, r, "out of memory") : 0;
 }
 
+/* Kept for its holder until no confirmation counts any more, which is no later than its end;
+ * at once: it is free. */
+static int add_block(struct change_list *changes, const struct ctl_kv *kv,
+		     const struct block *block, bool at_once)
+{
+	struct block kept = *block;
+	char until[TIME_TEXT], *value = NULL;
+	int r;
+
+	clock_utc_of(time(NULL) + LEASE_PROMISE_MAX, until);
+	if (!at_once) {
+		kept.lease.revoked = true;
+		if (!kept.lease.expires[0] || strcmp(kept.lease.expires, until) > 0)
+			memcpy(kept.lease.expires, until, sizeof(until));
+		r = block_encode(&kept, &value);
+		if (r < 0)
+			return r;
+	}
+	return change_list_add(changes, NULL, kv->key, value, kv->mod_revision);
+}
+
 int lease_delete(struct ctl *ctl, struct err *err)
 {
 	AUTO(change_list_done) struct change_list changes = { 0 };
@@ -146,21 +166,26 @@ int lease_delete(struct ctl *ctl, struct err *err)
 	AUTO(block_done) struct block block = { 0 };
 	char node[KEY_TEXT], index[KEY_TEXT], text[PREFIX_TEXT];
 	const struct ctl_kv *kv = NULL;
+	char now[TIME_TEXT];
+	bool at_once;
 	int r = read_lease(ctl, &kvs, &kv, &block, err);
 
 	if (r < 0)
 		return r;
 	prefix_print(&block.block, text);
-	fprintf(stderr,
-		"%s is held by %s, %s%s; if that lives it takes a subnet again when it renews\n",
-		text, block.node, block.lease.expires[0] ? "until " : "for ever",
-		block.lease.expires);
+	at_once = ctl->settings->now ||
+		  (block.lease.expires[0] && strcmp(block.lease.expires, clock_utc_text(now)) < 0);
+	fprintf(stderr, "%s is held by %s, %s%s; %s\n", text, block.node,
+		block.lease.expires[0] ? "until " : "for ever", block.lease.expires,
+		at_once ? "another gets it at once"
+			: "it is kept for an hour at most, so that this holder can ask for it "
+			  "again; --now, if its machine is off");
 	r = ctl_ask(ctl, "Delete it?", err);
 	r = r < 0 ? r : key_node(node, block.node);
 	r = r < 0 ? r : key_host_block(index, block.node, block.network, &block.block);
-	r = r < 0 ? r : change_list_add(&changes, NULL, kv->key, NULL, kv->mod_revision);
-	r = r < 0 ? r : add(ctl, &changes, index, false, err);
-	r = r < 0 ? r : add(ctl, &changes, node, has_other(&kvs, kv, block.node), err);
+	r = r < 0 ? r : add_block(&changes, kv, &block, at_once);
+	r = r < 0 || !at_once ? r : add(ctl, &changes, index, false, err);
+	r = r < 0 || !at_once ? r : add(ctl, &changes, node, has_other(&kvs, kv, block.node), err);
 	r = r < 0 ? r : change_write(ctl, changes.v, changes.n, NULL, err);
 	return r < 0 ? r : out_done(&ctl->out, "lease", text, "deleted");
 }

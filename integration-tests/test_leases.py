@@ -2,6 +2,7 @@
 """The lease server: every row of the API, several servers over one etcd, turmoil."""
 
 import concurrent.futures
+import datetime
 import http.client
 import ipaddress
 import json
@@ -124,8 +125,11 @@ def test_every_row_of_the_api(server, etcd):
         c.acquire("192.0.2.8")
         assert everything.answer().json()["events"][0]["lease"]["Attrs"]["PublicIP"] == "192.0.2.8"
         assert p.waits()
-        # Expirations count in seconds, so one within the same is no other.
-        renewed = wait_until(lambda: later(c.renew(again).json(), again), 10, "another expiration")
+        # The next that is a change: one that adds hardly anything writes nothing.
+        etcd_txn(etcd, {f"block/default/{key}": aged(etcd, key)})
+        again = p.answer().json()["events"][0]["lease"]
+    with c.poll(c.snapshot()["cursor"], one) as p:
+        renewed = later(c.renew(again).json(), again)
         assert p.answer().json()["events"] == [{"type": "added", "lease": renewed}]
     assert renewed["Attrs"] == again["Attrs"]
     # To all others a renewal is no change: the next one is.
@@ -135,7 +139,9 @@ def test_every_row_of_the_api(server, etcd):
         assert p.waits()
         c.acquire("192.0.2.8", MAC % 8)
         assert p.answer().json()["events"][0]["lease"]["Attrs"]["PublicIP"] == "192.0.2.8"
-    c.request("GET", "/v1/_/leases/10.5.255.0-24").refused(500)
+    # One that is not there is removed, so that its holder asks again.
+    got = c.request("GET", "/v1/_/leases/10.5.255.0-24").json()
+    assert got["events"] == [{"type": "removed", "lease": {"Subnet": "10.5.255.0/24"}}]
     # PUT of another's: refused. Of a free one: it is taken, as its former holder would.
     other = {**renewed, "Attrs": c.attrs("192.0.2.66")}
     assert "lease taken" in c.renew(other).refused(500)
@@ -197,6 +203,14 @@ def test_reservations_networks_and_nodes_with_agents(server, etcd, lab, build):
     cursor = c.snapshot()["cursor"]
     etcd_txn(etcd, {"node/n1": {"ipv4": "192.0.2.2/24", "vtep": {"mac": MAC % 1}}})
     assert c.next(cursor)["events"][0]["lease"]["Attrs"]["PublicIP"] == "192.0.2.2"
+
+
+def aged(etcd, key):
+    """The record of a lease as if it had been renewed hours ago."""
+    block = json.loads(etcd.get(f"{PREFIX}block/default/{key}"))
+    expires = datetime.datetime.fromisoformat(block["lease"]["expires"].rstrip("Z"))
+    block["lease"]["expires"] = (expires - datetime.timedelta(hours=2)).isoformat() + "Z"
+    return block
 
 
 def later(lease, than):
@@ -355,6 +369,7 @@ def test_leases_that_are_not_renewed_are_freed_by_the_leader(lab, etcd, build):
     assert listed.count(" lease ") == 3 and "silent" not in listed
     assert ctl.run("ipam check").returncode == 0
     # As if an hour had passed for two of them; one of these is renewed.
+    cursor = c.snapshot()["cursor"]
     for lease in (kept, gone):
         key = f"{PREFIX}block/default/{in_path(lease['Subnet'])}"
         block = json.loads(etcd.get(key))
@@ -362,7 +377,6 @@ def test_leases_that_are_not_renewed_are_freed_by_the_leader(lab, etcd, build):
         if lease is gone:
             etcd.put(key, json.dumps(block))
     assert c.renew(kept).status == 200
-    cursor = c.snapshot()["cursor"]
     with c.poll(cursor) as p:
         removed = p.answer().json()
     assert removed["events"] == [{"type": "removed", "lease": {"Subnet": gone["Subnet"]}}]
@@ -382,6 +396,10 @@ def test_leases_that_are_not_renewed_are_freed_by_the_leader(lab, etcd, build):
     with c.poll(c.snapshot()["cursor"]) as p:
         assert ctl.run(f"lease delete {gone['Subnet']} --yes").returncode == 0
         assert p.answer().json()["events"][0]["type"] == "removed"
+    # Kept for its holder, unless its machine is off.
+    assert ctl.json(f"lease show {gone['Subnet']}")["state"] == "revoked"
+    assert "lease taken" in c.renew({**gone, "Attrs": c.attrs("192.0.2.9")}).refused(500)
+    assert ctl.run(f"lease delete {gone['Subnet']} --now --yes").returncode == 0
     assert not etcd.dump(f"{PREFIX}node/lease-192.0.2.2") and not etcd.dump(f"{PREFIX}host/lease-192.0.2.2/")
     assert "nobody has a block" in ctl.refuses(f"lease show {gone['Subnet']}", 4)
 
@@ -398,3 +416,113 @@ def test_two_thousand_clients(lab, etcd, build, record_property):
     assert set(re.findall(r"^\| `(roost_\w+)", page.read_text(), re.M)) == {
         k for k in (re.match(r"\w+", x)[0] for x in s.metrics()) if k.startswith("roost_lease_")}
     record_property("told", figures(told))
+
+
+class Flanneld:
+    """What flanneld 0.7.1 keeps of a server's answers: its own lease, and an FDB by MAC."""
+
+    def __init__(self, client, ip, mac):
+        self.client, self.ip, self.mac = client, ip, mac
+        self.fdb, self.leases = {}, {}
+        self.ask()
+        self.cursor = self.take(client.snapshot())
+
+    def ask(self):
+        self.lease = self.client.acquire(self.ip, self.mac)
+        got = self.client.request("GET", self.client.base + self.path).json()
+        assert got["snapshot"] == [self.lease]
+        self.own_cursor = got["cursor"]
+
+    @property
+    def path(self):
+        return f"/leases/{in_path(self.lease['Subnet'])}"
+
+    def take(self, got):
+        if not got["events"]:
+            shot = {x["Subnet"]: x for x in got["snapshot"]}
+            events = [("added", x) for s, x in shot.items() if s not in self.leases]
+            events += [("removed", {"Subnet": s}) for s in self.leases if s not in shot]
+        else:
+            events = [(e["type"], e["lease"]) for e in got["events"]]
+        for kind, lease in events:
+            if kind == "added":
+                self.leases[lease["Subnet"]] = lease["Attrs"]
+                self.fdb[lease["Attrs"]["BackendData"]["VtepMAC"]] = lease["Attrs"]["PublicIP"]
+            else:
+                attrs = self.leases.pop(lease["Subnet"])
+                self.fdb.pop(attrs["BackendData"]["VtepMAC"], None)
+        return got["cursor"]
+
+    def follow(self):
+        self.cursor = self.take(self.client.next(self.cursor))
+
+    def watch_own(self):
+        """One round of its own lease: asks again when the first event says that it is gone."""
+        got = self.client.next(self.own_cursor, self.path)
+        if got["snapshot"] or got["events"][0]["type"] == "added":
+            self.own_cursor = got["cursor"]
+            return "kept"
+        self.ask()
+        return "asked again"
+
+
+def test_a_node_that_gives_back_one_of_several_blocks_stays_reachable(server, etcd):
+    key = lambda i: f"10.5.{i}.0-24"
+    etcd_txn(etcd, {"node/n1": {"ipv4": "192.0.2.1/24", "vtep": {"mac": MAC % 1}}, **{
+        k: v for i in (1, 2) for k, v in {
+            f"block/default/{key(i)}": {"node": "n1", "pool": "over"},
+            f"host/n1/ipv4/block/default/{key(i)}": {"pool": "over"}}.items()}})
+    c = LeaseClient(server)
+    wait_until(lambda: len(c.subnets()) == 2, 10, "both blocks")
+    flanneld = Flanneld(c, "192.0.2.5", MAC % 5)
+    assert flanneld.fdb[MAC % 1] == "192.0.2.1"
+    etcd_txn(etcd, (), [f"block/default/{key(2)}", f"host/n1/ipv4/block/default/{key(2)}"])
+    flanneld.follow()
+    assert "10.5.2.0/24" not in flanneld.leases and flanneld.fdb[MAC % 1] == "192.0.2.1"
+    etcd_txn(etcd, (), [f"block/default/{key(1)}", f"host/n1/ipv4/block/default/{key(1)}"])
+    flanneld.follow()
+    assert MAC % 1 not in flanneld.fdb
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("how", ["deleted", "lost", "given"])
+def test_who_lost_its_lease_while_the_server_was_down_asks_again(lab, etcd, build, how):
+    """In a pool of one subnet: nobody else gets it before its holder has asked."""
+    overlay(etcd, cidr="10.5.7.0/24")
+    s = LeaseServer(lab.node("c1"), build, etcd, "--lease", "2").start()
+    c, key = LeaseClient(s), "10.5.7.0-24"
+    flanneld = Flanneld(c, "192.0.2.5", MAC % 5)
+    s.stop()
+    if how == "deleted":
+        assert Ctl(lab.node("op"), build, etcd).run("lease delete 10.5.7.0/24 --yes").returncode == 0
+    else:
+        etcd.delete(f"{PREFIX}block/default/{key}")
+    if how == "given":
+        etcd_txn(etcd, {f"block/default/{key}": {"node": "lease-192.0.2.6", "pool": "over", "lease": {
+            "publicIP": "192.0.2.6", "backendType": "vxlan", "expires": "2036-01-01T00:00:00Z"}}})
+        overlay(etcd, cidr="10.5.6.0/23")
+        etcd.delete(f"{PREFIX}extent/default/over")
+    s.start()
+    if how != "given":
+        assert "every subnet" in c.request("POST", "/v1/_/leases", c.attrs("192.0.2.6")).refused(500)
+    assert flanneld.watch_own() == "asked again"
+    assert flanneld.lease["Subnet"] == ("10.5.6.0/24" if how == "given" else "10.5.7.0/24")
+    with c.poll(flanneld.own_cursor, flanneld.path) as p:
+        assert p.waits()
+
+
+def test_a_renewal_storm_costs_etcd_nothing_and_is_reported(lab, etcd, build):
+    """A lease of an hour, renewed an hour before its end: as fast as it is answered."""
+    overlay(etcd)
+    s = LeaseServer(lab.node("c1"), build, etcd, "--lease", "2", "--lease-ttl", "3600").start()
+    c = LeaseClient(s)
+    lease = c.acquire("192.0.2.5", MAC % 5)
+    key = f"{PREFIX}block/default/{in_path(lease['Subnet'])}"
+    for _ in range(3):
+        assert c.renew(lease).json() == lease
+    assert [kv.version for kv in etcd.list(key)] == [1]
+    assert s.metrics()['roost_lease_changes_total{kind="repeated"}'] == 3
+    s.process.wait_log("client 192.0.2.5 renews its lease of .* again and again.* longer --lease-ttl")
+    # What counts as a proof is asked of etcd itself.
+    etcd.kill()
+    assert c.renew(lease).status == 503

@@ -135,6 +135,7 @@ struct audit_input {
 	 * follows from it are no findings. */
 	int64_t revision;
 	const char *now;                 /* for records that a repair writes */
+	const char *kept;                /* until when a lost lease is kept for its holder */
 	const struct audit_local *local; /* NULL: etcd alone */
 };
 

@@ -2,11 +2,13 @@
 /*
  * Blocks and the indexes of their owners. The block's own record rules: an index that differs from
  * it goes, one that is missing is written. Where the block is what is missing, it is made again for
- * the only node that has addresses in it; an index that nothing stands behind goes.
+ * the only node that has addresses in it, and kept for a while for the holder of a lost lease; an
+ * index that nothing stands behind goes.
  */
 #include <string.h>
 
 #include "ipam/audit_parts.h"
+#include "lib/lease_holder.h"
 
 /* The keys of nodes without a record are told together: audit_nodes(). */
 static bool is_told_elsewhere(const struct seen_node *node)
@@ -113,6 +115,12 @@ static bool overlaps_a_block(const struct audit *a, const struct seen_index *x)
 }
 
 /* As a claim would be, but for the owner that the index names; the token is one nobody else has. */
+/* What its holder said of it is lost too: it is kept until the holder asks for it again. */
+static bool is_lost_lease(const struct seen_index *x)
+{
+	return lease_holder_is(x->node->name) && node_is_lease(&x->node->record);
+}
+
 static char *block_value(const struct audit *a, const struct seen_index *x)
 {
 	struct block block = { .node = x->node->name, .pool = x->record.pool };
@@ -121,6 +129,14 @@ static char *block_value(const struct audit *a, const struct seen_index *x)
 	snprintf(token, sizeof(token), "repaired-%lld", (long long)a->in->revision);
 	block.token = token;
 	memcpy(block.claimed, x->record.claimed, sizeof(block.claimed));
+	if (is_lost_lease(x)) {
+		const struct node *holder = &x->node->record;
+
+		block.lease.public_ip = holder->ipv4.address.family ? holder->ipv4.address
+								    : holder->ipv6.address;
+		block.lease.revoked = true;
+		snprintf(block.lease.expires, sizeof(block.lease.expires), "%s", a->in->kept);
+	}
 	return block_encode(&block, &text) < 0 ? NULL : text;
 }
 
@@ -178,7 +194,7 @@ static void index_without_block(struct audit *a, const struct seen_index *x, siz
 			     "node %s has an index of block %s, but there is no %s: any "
 			     "node may claim it",
 			     x->node->name, text, key);
-	if (!held) {
+	if (!held && !is_lost_lease(x)) {
 		drop_index(a, f, x);
 	} else if (holders > 1) {
 		finding_todo(a, f, "delete the pods that use it on all nodes but one");

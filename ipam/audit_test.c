@@ -107,7 +107,9 @@ static void world_done(struct world *w)
 
 static struct findings look(struct world *w)
 {
-	struct audit_input in = { w->kvs, w->n, w->revision, "2026-11-17T00:00:00Z", w->local };
+	struct audit_input in = {
+		w->kvs, w->n, w->revision, "2026-11-17T00:00:00Z", "2026-11-17T01:00:00Z", w->local
+	};
 	struct findings f = { 0 };
 
 	assert_int_equal(audit(&in, &f), 0);
@@ -294,6 +296,23 @@ static void an_index_that_nothing_stands_behind_goes(void **unused)
 		   "host/n1/ipv4/block/default/10.1.0.128-26\n");
 	expect_refused_after_change(&w, "host/n1/ipv4/block/default/10.1.0.128-26 "
 					"!block/default/10.1.0.128-26 host/n1/address/*");
+	expect_after_repair(&w, "");
+	world_done(&w);
+}
+
+static void a_vanished_lease_is_kept_for_its_holder(void **unused)
+{
+	struct world w = healthy();
+
+	(void)unused;
+	put(&w, "node/lease-192.0.2.9",
+	    "{\"ipv4\":\"192.0.2.9/32\",\"machine\":\"lease\",\"boot\":\"lease\"}");
+	put(&w, "host/lease-192.0.2.9/ipv4/block/default/10.1.0.128-26", "{\"pool\":\"web\"}");
+	expect(&w, "warning index-without-block "
+		   "host/lease-192.0.2.9/ipv4/block/default/10.1.0.128-26: put "
+		   "block/default/10.1.0.128-26 {\"node\":\"lease-192.0.2.9\",\"pool\":\"web\","
+		   "\"token\":\"repaired-100\",\"lease\":{\"publicIP\":\"192.0.2.9\",\"expires\":"
+		   "\"2026-11-17T01:00:00Z\",\"revoked\":true}}\n");
 	expect_after_repair(&w, "");
 	world_done(&w);
 }
@@ -694,6 +713,7 @@ int main(void)
 		cmocka_unit_test(names_of_kinds_go_both_ways),
 		cmocka_unit_test(a_missing_index_is_written),
 		cmocka_unit_test(an_index_that_nothing_stands_behind_goes),
+		cmocka_unit_test(a_vanished_lease_is_kept_for_its_holder),
 		cmocka_unit_test(a_vanished_block_in_use_is_made_again),
 		cmocka_unit_test(a_foreign_index_goes),
 		cmocka_unit_test(of_two_indexes_without_block_the_used_one_counts),

@@ -11,6 +11,9 @@
 
 #include "lib/model.h"
 
+/* s: for no longer does a holder count on a lease that was confirmed, nor on its expiration. */
+#define LEASE_PROMISE_MAX 3600
+
 /* machine and boot of such a node's record. */
 #define LEASE_MACHINE "lease"
 

@@ -11,7 +11,7 @@
 #define UNKNOWN_HOLDER "lease-unknown"
 /* Seconds; the least that config takes, and what it is without a word. */
 #define RECLAIM_MIN 900
-#define RECLAIM_MAX 3600
+#define RECLAIM_MAX LEASE_PROMISE_MAX
 
 /* --- the table ------------------------------------------------------------------------------ */
 

@@ -261,6 +261,8 @@ struct block_lease {
 	const char *backend_type;
 	const char *backend_data; /* a JSON object as text; "": none */
 	char expires[TIME_TEXT];  /* "": never, a reservation */
+	/* Taken back, and kept for its former holder until then: nobody is shown it. */
+	bool revoked;
 };
 #define LEASE_BACKEND_DATA_MAX 4096
 
