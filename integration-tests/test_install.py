@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from lab import containerd, wait_until
+from lab.agent import Agent, pool
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INSTALL = ROOT / "cni/roost-install"
@@ -311,6 +312,32 @@ def test_the_installed_containerd_tells_its_folders(lab, build):
     assert node.path("/run/b/net.d/10-roost.conflist").exists()
 
 
+# --- the agent's look at it -----------------------------------------------------------------------
+
+def test_the_agent_reports_a_plugin_that_does_not_fit(node, etcd, build):
+    """Exchanged while it runs: for an older one, for none, for one that does not answer."""
+    pool(etcd)
+    agent = Agent(node, build, etcd, "--cni-bin-dir", "/opt/cni/bin").start()
+    assert "network-config" not in agent.health(), "no configuration, no complaint"
+    bin_dir, conf = node.path("/opt/cni/bin"), node.path("/etc/cni/net.d/10-roost.conflist")
+    node.run([INSTALL, "--bin-dir", "/opt/cni/bin", "--from", build, "--conflist", CONFLIST,
+              "--also", plugin(bin_dir / "portmap"), "--also", plugin(bin_dir / "loopback")])
+    assert "1.1.0" in conf.read_text()
+    plugin(bin_dir / "portmap", DEBIANS)
+    assert agent.wait_health("network-config", "offers version 1.1.0", 30).startswith(
+        "/etc/cni/net.d/10-roost.conflist offers version 1.1.0, which the plugin /opt/cni/bin/portmap does not know")
+    node.run([INSTALL, "--bin-dir", "/opt/cni/bin", "--from", build, "--conflist", CONFLIST])
+    agent.wait_well("network-config", 30)
+    (bin_dir / "portmap").unlink()
+    agent.wait_health("network-config", "names the plugin portmap, which is not in /opt/cni/bin", 30)
+    (bin_dir / "portmap").write_text("#!/bin/sh\n")
+    (bin_dir / "portmap").chmod(0o755)
+    agent.wait_health("network-config", "does not say which versions it knows", 30)
+    conf.unlink()
+    agent.wait_well("network-config", 30)
+    agent.stop()
+
+
 # --- removal --------------------------------------------------------------------------------------
 
 def test_a_plugin_of_the_hosts_own_stays_its_own(host):
@@ -446,6 +473,31 @@ def test_what_the_manifests_run_is_what_the_scripts_take(host, build):
     line = line.replace("/tmp/clean", str(host.run / "clean")).replace("exec sleep infinity", "exit 0")
     subprocess.run(["sh", "-c", line], check=True, timeout=60)
     assert host.files() == ["loopback", "portmap"] and (host.run / "clean").exists()
+
+
+def test_roostctl_in_the_pod_needs_no_flags(node, etcd, build):
+    """`kubectl exec ds/roost -c agent -- roostctl ...`: the container's environment and mounts, and nothing else."""
+    docs = documents("roost.yaml")
+    spec = docs["DaemonSet", "roost"]["spec"]["template"]["spec"]
+    agent = next(c for c in spec["containers"] if c["name"] == "agent")
+    values = {"spec.nodeName": "the-node"}
+    env = {e["name"]: e.get("value") or values[e["valueFrom"]["fieldRef"]["fieldPath"]] for e in agent["env"]}
+    config, = [m["mountPath"] for m in agent["volumeMounts"] if m["name"] == "config"]
+    etcd.join(node)
+    for name, text in docs["ConfigMap", "roost"]["data"].items():
+        text = text.replace("http://10.0.0.1:2379", etcd.endpoints)
+        # There is no BIRD beside it here.
+        node.write(f"{config}/{name}", text.replace('{\n  "etcd"', '{\n  "birdConfig": "none", "etcd"'))
+    pool(etcd)
+    node.spawn("roostd", [build / agent["command"][0], *agent["command"][1:]], env=env, expect_clean=True)
+
+    def listed():
+        done = node.run([build / "roostctl", "node", "list"], env=env, check=False)
+        return "the-node" in done.stdout
+    wait_until(listed, 30, "the node in roostctl's list")
+    status = node.run([build / "roostctl", "status", "-o", "json"], env=env, check=False)
+    assert json.loads(status.stdout)["node"] == "the-node", status.stderr
+    assert "web" in node.run([build / "roostctl", "pool", "list"], env=env).stdout
 
 
 def test_the_image_is_the_one_that_podman_makes():
