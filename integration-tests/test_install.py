@@ -287,8 +287,10 @@ def test_folders_that_the_runtime_does_not_look_in_are_an_error(tmp_path, build)
     assert "look in different folders: say --bin-dir" in both.do("install", code=1)
 
 
-def test_crio_needs_no_loopback(tmp_path, build):
-    host = Elsewhere(tmp_path, build, {"crio/crio.conf": CRIO})
+@pytest.mark.parametrize("etc", [
+    {"crio/crio.conf": CRIO}, {"containerd/config.toml": CONTAINERD_3 + "  use_internal_loopback = true\n"}])
+def test_runtimes_that_need_no_loopback(tmp_path, build, etc):
+    host = Elsewhere(tmp_path, build, etc)
     host.flags.remove(f"--also={host.loopback}")
     host.do("install")
 
