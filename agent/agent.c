@@ -189,6 +189,17 @@ static int start(struct agent *a, struct err *err)
 				     *a->settings->lease.servers ? a->settings->lease.cert
 								 : a->settings->etcd.cert,
 				     &a->certificates);
+	r = r < 0 ? r
+		  : network_config_new(
+			    &(struct network_config_options){
+				    .event = a->event,
+				    .timers = a->timers,
+				    .health = a->health,
+				    .conf_dir = a->settings->cni_conf_dir,
+				    .bin_dirs = a->settings->cni_bin_dir,
+				    .minute = a->settings->minute,
+			    },
+			    &a->network_config);
 	r = r < 0 ? r : agent_open_parts(a, err);
 	r = r < 0 ? r : open_socket(a, err);
 	r = r < 0 ? r : watch_socket(a);
@@ -262,6 +273,7 @@ void agent_free(struct agent *a)
 	firewall_free(TAKE(a->firewall));
 	route_records_free(TAKE(a->records));
 	plug_free(TAKE(a->plug));
+	network_config_free(TAKE(a->network_config));
 	certificates_free(TAKE(a->certificates));
 	store_free(TAKE(a->store));
 	health_free(TAKE(a->health));

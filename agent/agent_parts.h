@@ -8,6 +8,7 @@
 #include "agent/firewall.h"
 #include "agent/identity.h"
 #include "agent/ipam.h"
+#include "agent/network_config.h"
 #include "agent/overlay.h"
 #include "agent/plug.h"
 #include "agent/register.h"
@@ -47,6 +48,7 @@ struct agent {
 	struct status_watch status_watch;
 	struct serve *serve;
 	struct certificates *certificates;
+	struct network_config *network_config;
 	struct monitor *monitor; /* NULL: not over TCP */
 	struct request_stats requests;
 	sd_event_source *socket_watch;

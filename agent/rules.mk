@@ -34,6 +34,8 @@ SRCS += $(addprefix agent/, \
 	request_stats.c \
 	metrics.c \
 	certificates.c \
+	network_plugins.c \
+	network_config.c \
 	api.c \
 	static_entries.c \
 	static_decide.c \
@@ -109,6 +111,7 @@ PURE_TESTS += $(addprefix agent/, \
 	register_race_test \
 	status_test \
 	readiness_test \
+	network_plugins_test \
 	request_stats_test \
 	report_test \
 	route_records_test \

@@ -23,6 +23,21 @@ static int bird_config_check(const char *text, struct err *err)
 	return strcmp(text, "none") == 0 ? 0 : path_check(text, err);
 }
 
+static int folders_check(const char *text, struct err *err)
+{
+	while (*text) {
+		size_t n = strcspn(text, ":");
+		AUTO(free) char *folder = strndup(text, n);
+
+		if (!folder)
+			return err_set(err, -ENOMEM, "out of memory");
+		if (path_check(folder, err) < 0)
+			return -EINVAL;
+		text += n + (text[n] == ':');
+	}
+	return 0;
+}
+
 static const char *const switch_choices[] = { "on", "off", NULL };
 
 static const struct option_def defs[] = {
@@ -80,6 +95,13 @@ static const struct option_def defs[] = {
 	  .check = static_probes_check,
 	  .help = "static routes without a gateway take the next hop towards this address, one "
 		  "of each family" },
+	{ OPTION(settings, cni_conf_dir, "cni-conf-dir", PATH), .initial = "/etc/cni/net.d",
+	  .argument = "DIR",
+	  .help = "where roost-install put the network configuration; it is checked, not changed" },
+	{ OPTION(settings, cni_bin_dir, "cni-bin-dir", TEXT),
+	  .initial = "/opt/cni/bin:/usr/lib/cni", .argument = "DIR[:DIR]", .check = folders_check,
+	  .help = "where the container runtime looks for plugins; they are asked for their "
+		  "versions" },
 	{ OPTION(settings, metrics, "metrics", TEXT), .argument = "[ADDRESS:]PORT",
 	  .check = listen_address_check,
 	  .help = "where Prometheus finds /metrics, /healthz and /readyz; a port alone is on "

@@ -32,7 +32,8 @@ struct settings {
 	const char *bird_socket, *bird_program, *template_dir;
 	unsigned ipv6_source_check; /* enum setting_switch */
 	const char *nftables_library;
-	const char *metrics; /* "": not over TCP */
+	const char *cni_conf_dir, *cni_bin_dir; /* the latter with ':' between */
+	const char *metrics;                    /* "": not over TCP */
 	const char *config;
 	enum log_level log_level;
 	unsigned log_format;              /* enum log_format */

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -71,6 +72,9 @@ def test_install_honours_its_folders_and_uninstall_takes_all_back(tree, tmp_path
     assert "ExecStart=/usr/sbin/roostd" in unit and "/usr/local" not in unit
     said = subprocess.run([usr / "sbin/roost-install", "--help"], capture_output=True, text=True).stdout
     assert "(/usr/share/roost/10-roost.conflist)" in said and "(/usr/lib/cni)" in said
+    for manifest in usr.rglob("*.yaml"):
+        images = set(re.findall(r"image: (\S+)", manifest.read_text()))
+        assert len(images) == 1 and re.fullmatch(r"localhost/roost:[0-9].*", images.pop()), manifest
     # What it installs runs on its own: the configuration as it came is one that the agent accepts.
     # What it refuses is looked at after the file; so it never starts here.
     done = subprocess.run([usr / "sbin/roostd", "--config", usr / "etc/roost/agent.json",

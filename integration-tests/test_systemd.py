@@ -103,6 +103,12 @@ def test_the_agent_does_all_its_work_in_its_sandbox(machine, etcd):
     wait_until(lambda: attached(machine) == [], 30, "the attachment to go")
     log = machine.unit_log("roostd")
     assert not re.search(r" (error|warning) ", log), log
+
+    # Plugins of others, which it executes to ask for their versions.
+    machine.write("/etc/cni/net.d/10-roost.conflist", json.dumps(
+        {"cniVersion": "9.9.9", "name": "pods", "plugins": [{"type": "portmap"}]}))
+    wait_until(lambda: "offers version 9.9.9, which" in str(status(machine)["health"]), 30,
+               "the agent to ask portmap")
     machine.systemctl("stop", "roostd", "bird")
 
 

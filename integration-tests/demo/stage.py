@@ -124,7 +124,8 @@ class Stage:
 
     def install(self, member, shown):
         """The plugins and their configuration, by our own installer."""
-        command = (f"{ROOT}/cni/roost-install --from {self.build} --also /usr/lib/cni/portmap "
+        command = (f"{ROOT}/cni/roost-install --from {self.build} --bin-dir /opt/cni/bin "
+                   "--also /usr/lib/cni/portmap --also /usr/lib/cni/loopback "
                    f"--conflist {ROOT}/systemd/10-roost.conflist")
         if shown:
             self.sh(member.node, command)

@@ -18,7 +18,8 @@ from .wait import wait_until
 BIN, CONF = "/opt/cni/bin", "/etc/cni/net.d/10-roost.conflist"
 DEBIAN = "/usr/lib/cni"
 NETWORK = "pods"
-VERSIONS = {"cniVersion": "1.0.0", "cniVersions": ["0.3.1", "0.4.0", "1.0.0", "1.1.0"]}
+# What roost-install writes beside Debian's portmap.
+VERSIONS = {"cniVersion": "1.0.0", "cniVersions": ["0.3.1", "0.4.0", "1.0.0"]}
 ROOST = {"type": "roost", "ipam": {"type": "roost-ipam"}}
 PORTMAP = {"type": "portmap", "capabilities": {"portMappings": True}}
 
