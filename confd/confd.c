@@ -190,6 +190,9 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 {
 	struct confd *c = arg;
 
+	if (notice == STORE_CLUSTER_CHANGED || notice == STORE_REVISION_WENT_BACK)
+		for (size_t i = 0; i < c->n_jobs; i++)
+			job_went_back(c->jobs[i]);
 	if (notice == STORE_WATCHING)
 		log_info("etcd", "%s", text);
 	else if (strcmp(text, c->trouble.text) != 0)
@@ -292,8 +295,18 @@ static int start(struct confd *c, struct err *err)
 	r = r < 0 ? r : s->data[0] ? read_data(c, err) : open_store(c, err);
 	if (r < 0)
 		return r;
-	c->context = (struct job_context){ c->event,        c->store,   c->data, s->etcd.prefix,
-					   s->template_dir, s->dry_run, on_told, c };
+	c->context = (struct job_context){
+		.event = c->event,
+		.store = c->store,
+		.data = c->data,
+		.prefix = s->etcd.prefix,
+		.template_dir = s->template_dir,
+		.state_dir = s->state_dir,
+		.dry_run = s->dry_run,
+		.accept = s->accept,
+		.told = on_told,
+		.arg = c,
+	};
 	r = load(c, err);
 	/* The folder may come later; the next SIGHUP reads it. */
 	if (r < 0 && !s->once) {

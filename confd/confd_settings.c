@@ -11,6 +11,9 @@ static const struct option_def defs[] = {
 	{ OPTION(confd_settings, dry_run, "dry-run", FLAG), .not_in_file = true,
 	  .help = "change nothing, print what would change as a diff, and end; 2 if anything "
 		  "would" },
+	{ OPTION(confd_settings, accept, "accept", FLAG), .not_in_file = true,
+	  .help = "take etcd's keys as they are, also if it was restored or emptied before this "
+		  "start" },
 	{ OPTION(confd_settings, data, "data", TEXT), .argument = "FILE", .not_in_file = true,
 	  .help = "render once with this JSON object instead of etcd's keys; - is standard input" },
 	{ OPTION(confd_settings, resource, "resource", TEXT), .argument = "NAME",
@@ -21,6 +24,8 @@ static const struct option_def defs[] = {
 	{ OPTION(confd_settings, template_dir, "template-dir", PATH),
 	  .initial = "/etc/roost/templates", .argument = "DIR",
 	  .help = "where the templates are: *.mustache" },
+	{ OPTION(confd_settings, state_dir, "state-dir", PATH), .initial = "/var/lib/roost-confd",
+	  .argument = "DIR", .help = "where it remembers from which state of etcd each file is" },
 	OPTIONS_ETCD(confd_settings),
 	{ OPTION(confd_settings, config, "config", PATH), .argument = "FILE", .not_in_file = true,
 	  .help = "the configuration file" },

@@ -32,6 +32,8 @@ SRCS += $(addprefix confd/, \
 	resource.c \
 	resource_dir.c \
 	renderer.c \
+	kept.c \
+	origin.c \
 	job.c \
 	confd_settings.c \
 	confd.c \
@@ -46,6 +48,7 @@ PURE_TESTS += $(addprefix confd/, \
 	diff_test \
 	bird_mask_test \
 	key_tree_test \
+	kept_test \
 	resource_test \
 	)
 

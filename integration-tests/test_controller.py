@@ -10,7 +10,7 @@ import time
 import pytest
 
 from lab.agent import PREFIX, check_metrics, pool, put
-from lab.controller import (Controller, Simulated, acts, etcd_txn, leader_id, owned, pool_of_all,
+from lab.controller import (LEADER, Controller, Simulated, acts, etcd_txn, leader_id, owned, pool_of_all,
                             revoke_status)
 from lab.ctl import Ctl
 from lab.kube import KubeApi, reply
@@ -331,7 +331,13 @@ def test_a_problem_with_kubernetes_ends_with_the_leadership(lab, etcd, build):
         before = leader_id(etcd)
         wait_until(lambda: leader_id(etcd) != before, 30, "the lease to end")
         api.fault = None
+        etcd.put(LEADER, json.dumps({"id": "another"}))
         c.process.resume()
+        # A stand-by asks Kubernetes nothing, so it has no problem with it either.
+        wait_until(lambda: json.loads(c.get("/readyz")[1])["leader"] == "another", 30, "a stand-by")
+        assert not kubernetes_problem(c), c.get("/readyz")[1]
+        assert "roost_kubernetes_nodes" not in c.metrics()
+        etcd.delete(LEADER)
         wait_until(lambda: c.metrics()["roost_controller_elections_total"] == 2 and
                    c.metrics().get("roost_kubernetes_connected") == 1, 30, "it to lead again")
         assert not kubernetes_problem(c), c.get("/readyz")[1]
