@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "lib/listen_address.h"
+
 static const struct option_def defs[] = {
 	{ OPTION(confd_settings, once, "once", FLAG), .not_in_file = true,
 	  .help = "render everything once and end; 1 if anything failed" },
@@ -26,6 +28,10 @@ static const struct option_def defs[] = {
 	  .help = "where the templates are: *.mustache" },
 	{ OPTION(confd_settings, state_dir, "state-dir", PATH), .initial = "/var/lib/roost-confd",
 	  .argument = "DIR", .help = "where it remembers from which state of etcd each file is" },
+	{ OPTION(confd_settings, metrics, "metrics", TEXT), .argument = "[ADDRESS:]PORT",
+	  .check = listen_address_check,
+	  .help = "where Prometheus finds /metrics, /healthz and /readyz; a port alone is on "
+		  "loopback; without it nowhere" },
 	OPTIONS_ETCD(confd_settings),
 	{ OPTION(confd_settings, config, "config", PATH), .argument = "FILE", .not_in_file = true,
 	  .help = "the configuration file" },

@@ -12,6 +12,7 @@ struct confd_settings {
 	const char *resource; /* "": all */
 	const char *data;     /* "": etcd; "-": standard input */
 	uint32_t once, watch, dry_run, accept;
+	const char *metrics; /* "": nowhere */
 	const char *config;
 	enum log_level log_level;
 	unsigned log_format; /* enum log_format */

@@ -53,6 +53,16 @@ enum job_state job_state(const struct job *j)
 	return j->state;
 }
 
+const char *job_reason(const struct job *j)
+{
+	return j->logged.text;
+}
+
+const struct publish_stats *job_stats(const struct job *j)
+{
+	return publish_stats(j->publish);
+}
+
 bool job_keeps(const struct job *j)
 {
 	return j->unknown || kept_count(&j->kept);

@@ -55,5 +55,9 @@ enum job_state {
 enum job_state job_state(const struct job *j);
 /* Its file is not what etcd's keys say, because etcd went back. */
 bool job_keeps(const struct job *j);
+/* What went wrong, without the resource's name; "": nothing. */
+const char *job_reason(const struct job *j);
+/* Not of a dry run. */
+const struct publish_stats *job_stats(const struct job *j);
 /* All its keys have been listed. */
 bool job_ready(const struct job *j);

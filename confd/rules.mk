@@ -37,6 +37,7 @@ SRCS += $(addprefix confd/, \
 	job.c \
 	confd_settings.c \
 	confd.c \
+	confd_show.c \
 	)
 
 PURE_TESTS += $(addprefix confd/, \

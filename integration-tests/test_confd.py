@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """roost-confd: etcd's keys through a template into a file, checked and reloaded."""
 
+import json
 import os
+import pathlib
 import random
+import re
 import stat
 import time
 
 import pytest
 
 from lab import wait_until
-from lab.confd import OUT, PREFIX, RESOURCES, Confd
+from lab.agent import check_metrics
+from lab.confd import OUT, PORT, PREFIX, RESOURCES, Confd
 from lab.gateway import b64
 
 NODES = "{{#node.@list}}\n{{@name}} {{ip}}\n{{/node.@list}}\n"
+DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 LOG = f"echo reloaded >> {OUT}/log"
 
 
@@ -163,14 +168,16 @@ def two_nodes(confd):
     confd.resource(text=NODES, reload=LOG)
     confd.put("node/n1", {"ip": "1"})
     confd.put("node/n2", {"ip": "2"})
-    confd.start()
-    wait_out(confd, TWO)
-    wait_until(lambda: confd.out("log") == "reloaded\n", 20, "the reload")
+    confd.start("--metrics", str(PORT))
+    confd.process.wait_log(f"info confd: web: {OUT}/web is published")  # so the reload has ended
+    assert (confd.out(), confd.out("log")) == (TWO, "reloaded\n")
 
 
 @pytest.mark.parametrize("new_id", [False, True], ids=["same-id", "new-id"])
 def test_the_file_outlives_a_wiped_etcd_until_its_keys_return(confd, etcd, new_id):
     two_nodes(confd)
+    kept = 'roost_confd_resource_kept{resource="web"}'
+    assert confd.metrics()[kept] == 0
     etcd.wipe(new_id)
     confd.process.wait_log(KEEPS + f", and 2 keys such as {PREFIX}node/n. are missing or older")
     confd.put("node/n3", {"ip": "3"})
@@ -179,9 +186,21 @@ def test_the_file_outlives_a_wiped_etcd_until_its_keys_return(confd, etcd, new_i
     confd.reload()  # neither this nor a new start makes it believe what is left
     confd.process.wait_log("reload: 1 resources")
     assert (confd.out(), confd.out("log")) == (TWO, "reloaded\n")
+    assert confd.metrics()[kept] == confd.metrics()['roost_confd_resource_failed{resource="web"}'] == 1
+    status, text = confd.get("/readyz")
+    problem, = json.loads(text)["problems"]
+    assert status == 200 and problem["part"] == "web" and "stays as it was" in problem["reason"]
     confd.put("node/n2", {"ip": "22"})
     wait_out(confd, "n1 1\nn2 22\nn3 3\n")
     wait_until(lambda: confd.out("log") == "reloaded\n" * 2, 20, "the reload")
+    wait_until(lambda: confd.metrics()[kept] == 0, 20, "nothing to be kept")
+    assert json.loads(confd.get("/readyz")[1])["problems"] == []
+    now, text = confd.metrics(), confd.get("/metrics")[1]
+    check_metrics(text)
+    assert now['roost_confd_publications_total{resource="web",result="published"}'] == 2
+    assert now['roost_confd_reloads_total{resource="web",outcome="accepted"}'] == 2
+    documented = "".join((DOCS / name).read_text() for name in ("CONFD.md", "METRICS.md"))
+    assert not [n for n in re.findall(r"^# TYPE (roost_\S+)", text, re.M) if f"`{n}`" not in documented]
 
 
 def test_the_file_outlives_an_older_snapshot(confd, etcd):
