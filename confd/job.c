@@ -357,10 +357,9 @@ static void on_put(const struct store_kv *kv, void *arg)
 {
 	struct watched *w = arg;
 	struct job *j = w->job;
-	int r = kept_put(&j->kept, j->tree, w->went_back, kv->key, kv->value, kv->value_len);
+	int lost = kept_put(&j->kept, j->tree, w->went_back, kv->key, kv->value, kv->value_len);
 
-	r = key_tree_put(j->tree, kv->key, kv->value, kv->value_len) ?: r;
-	if (r < 0)
+	if (key_tree_put(j->tree, kv->key, kv->value, kv->value_len) < 0 || lost < 0)
 		log_error("confd", "%s: out of memory for %s", j->resource.name, kv->key);
 	job_again(j);
 }

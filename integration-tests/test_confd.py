@@ -179,10 +179,10 @@ def test_the_file_outlives_a_wiped_etcd_until_its_keys_return(confd, etcd, new_i
     kept = 'roost_confd_resource_kept{resource="web"}'
     assert confd.metrics()[kept] == 0
     etcd.wipe(new_id)
-    confd.process.wait_log(KEEPS + f", and 2 keys such as {PREFIX}node/n. are missing or older")
+    confd.process.wait_log(KEEPS + f", and 2 keys such as {PREFIX}node/n. are missing or older", 60)
     confd.put("node/n3", {"ip": "3"})
     confd.put("node/n1", {"ip": "1"})
-    confd.process.wait_log("and 1 keys such as")
+    confd.process.wait_log("and 1 keys such as", 60)
     confd.reload()  # neither this nor a new start makes it believe what is left
     confd.process.wait_log("reload: 1 resources")
     assert (confd.out(), confd.out("log")) == (TWO, "reloaded\n")
@@ -210,9 +210,9 @@ def test_the_file_outlives_an_older_snapshot(confd, etcd):
     confd.put("node/n3", {"ip": "3"})
     wait_out(confd, "n1 1\nn2 22\nn3 3\n")
     etcd.restore(snapshot)
-    confd.process.wait_log(KEEPS + ", and 2 keys such as")
+    confd.process.wait_log(KEEPS + ", and 2 keys such as", 60)
     confd.etcd.delete(PREFIX + "node/n2")  # somebody means it
-    confd.process.wait_log(f"and 1 keys such as {PREFIX}node/n3")
+    confd.process.wait_log(f"and 1 keys such as {PREFIX}node/n3", 60)
     assert confd.out() == "n1 1\nn2 22\nn3 3\n"
     confd.put("node/n3", {"ip": "3"})
     wait_out(confd, "n1 1\nn3 3\n")
@@ -230,12 +230,12 @@ def test_an_etcd_that_was_wiped_while_nobody_watched(confd, etcd):
     done = confd.run("--once")
     assert done.returncode == 1 and KEEPS + " since it was written" in done.stderr, done.stderr
     confd.start()
-    confd.process.wait_log(KEEPS + " since it was written")
+    confd.process.wait_log(KEEPS + " since it was written", 60)
     for i in range(30):  # a revision beyond the former one proves nothing
         confd.put("other", str(i))
     confd.process.stop()
     confd.start()
-    confd.process.wait_log(KEEPS)
+    confd.process.wait_log(KEEPS, 60)
     assert (confd.out(), confd.out("log")) == (TWO, "reloaded\n")
     diff = confd.run("--dry-run")
     assert diff.returncode == 2 and "-n1 1\n-n2 2\n+n3 3\n" in diff.stdout
@@ -244,7 +244,7 @@ def test_an_etcd_that_was_wiped_while_nobody_watched(confd, etcd):
     assert (confd.out(), confd.out("log")) == ("n3 3\n", "reloaded\n" * 2)
     # The one that runs finds that the file is what the keys say.
     confd.reload()
-    confd.process.wait_log(f"info confd: web: {OUT}/web is as it should be again")
+    confd.process.wait_log(f"info confd: web: {OUT}/web is as it should be again", 60)
     confd.put("node/n4", {"ip": "4"})
     wait_out(confd, "n3 3\nn4 4\n")
 

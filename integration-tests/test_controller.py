@@ -349,6 +349,27 @@ def test_a_problem_with_kubernetes_ends_with_the_leadership(lab, etcd, build):
         api.close()
 
 
+def test_a_kubeconfig_that_is_put_right_ends_its_problem(lab, etcd, build):
+    """It was good at the start, and gone at the election."""
+    c = Controller(lab.node("c1"), build, etcd, *QUICK)
+    api = KubeApi(c.node)
+    try:
+        path = api.kubeconfig(token="secret")
+        c.flags += ["--kubernetes", "--kubeconfig", path]
+        etcd.put(LEADER, json.dumps({"id": "another"}))
+        c.start()
+        wait_until(lambda: c.get("/readyz")[0] == 200, 30, "a stand-by")
+        path.rename(f"{path}.away")
+        etcd.delete(LEADER)
+        wait_until(lambda: kubernetes_problem(c), 30, "the problem")
+        assert c.metrics()["roost_kubernetes_connected"] == 0
+        path.with_name(f"{path.name}.away").rename(path)
+        wait_until(lambda: c.metrics()["roost_kubernetes_connected"] == 1, 30, "the watch")
+        assert not kubernetes_problem(c), c.get("/readyz")[1]
+    finally:
+        api.close()
+
+
 def test_a_wrong_kubeconfig_is_told_at_the_start(lab, etcd, build):
     c = Controller(lab.node("c1"), build, etcd, "--kubernetes", "--kubeconfig", "/nowhere")
     done = c.node.run([build / "roost-controller", *etcd.flags(), *c.flags], check=False)
