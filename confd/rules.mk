@@ -59,6 +59,7 @@ TESTS += $(addprefix confd/, \
 	bird_check_test \
 	publish_test \
 	template_dir_test \
+	origin_test \
 	)
 
 FUZZERS += $(addprefix confd/, \
