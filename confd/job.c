@@ -260,7 +260,7 @@ static void dry_run(struct job *j)
 	j->context->told(j, j->context->arg);
 }
 
-/* True: what etcd's keys give is what the file is. */
+/* True: what etcd's keys give is what the file is, or there is no file to be kept. */
 static bool is_as_it_was(struct job *j)
 {
 	AUTO(target_done) struct target t = { .dir = -1 };
@@ -268,8 +268,9 @@ static bool is_as_it_was(struct job *j)
 	struct err err = { "" };
 	size_t len = 0;
 
-	return render_now(&text, &len, j, &err) == 0 && target_open(&j->target, &t, &err) == 0 &&
-	       target_equals(&t, text, len);
+	if (target_open(&j->target, &t, &err) < 0)
+		return false;
+	return !t.exists || (render_now(&text, &len, j, &err) == 0 && target_equals(&t, text, len));
 }
 
 static void keep(struct job *j)

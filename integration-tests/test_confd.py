@@ -249,6 +249,19 @@ def test_an_etcd_that_was_wiped_while_nobody_watched(confd, etcd):
     wait_out(confd, "n3 3\nn4 4\n")
 
 
+def test_where_there_is_no_file_there_is_nothing_to_keep(confd, etcd):
+    confd.resource(text=NODES)
+    confd.put("node/n1", {"ip": "1"})
+    confd.put("other", "1")
+    assert confd.run("--once").returncode == 0
+    etcd.wipe()
+    assert confd.run("--once").returncode == 1 and confd.out() == "n1 1\n"
+    confd.path().unlink()
+    assert confd.run("--once").returncode == 0 and confd.out() == ""
+    confd.put("node/n2", {"ip": "2"})
+    assert confd.run("--once").returncode == 0 and confd.out() == "n2 2\n"
+
+
 def test_one_bad_resource_among_three_stops_no_other(confd):
     confd.resource("one", "{{a}}\n")
     confd.resource("three", "{{a}} and {{a}}\n")
