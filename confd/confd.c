@@ -7,28 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "confd/job.h"
+#include "confd/confd_parts.h"
 #include "confd/resource_dir.h"
-#include "lib/lifecycle.h"
 #include "lib/log.h"
 #include "lib/store_open.h"
-
-struct confd {
-	struct confd_settings *settings;
-	int argc;
-	char *const *argv;
-	sd_event *event;
-	struct lifecycle *lifecycle;
-	struct store *store;
-	struct json_object *data;
-	struct job_context context;
-	struct job **jobs;
-	size_t n_jobs;
-	struct texts bad; /* names of resources that could not be read this time */
-	bool failed;      /* something that is no job's outcome */
-	struct err trouble;
-	sd_event_source *deadline;
-};
 
 /* --- the end of --once ---------------------------------------------------------------------- */
 
@@ -190,6 +172,10 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 {
 	struct confd *c = arg;
 
+	if (notice == STORE_CLUSTER_CHANGED || notice == STORE_REVISION_WENT_BACK)
+		for (size_t i = 0; i < c->n_jobs; i++)
+			job_went_back(c->jobs[i]);
+	c->connected = notice == STORE_WATCHING || (c->connected && notice != STORE_TROUBLE);
 	if (notice == STORE_WATCHING)
 		log_info("etcd", "%s", text);
 	else if (strcmp(text, c->trouble.text) != 0)
@@ -272,6 +258,29 @@ static void on_reload(void *arg)
 			 c->n_jobs + c->bad.n, c->bad.n);
 }
 
+static int open_monitor(struct confd *c)
+{
+	int r;
+
+	if (!c->settings->metrics[0] || c->settings->once)
+		return 0;
+	r = timers_loop_new(c->event, &c->timers);
+	r = r < 0 ? r : health_new(NULL, NULL, &c->health);
+	if (r < 0)
+		return r;
+	return monitor_new(
+		&(struct monitor_options){
+			.event = c->event,
+			.timers = c->timers,
+			.health = c->health,
+			.address = c->settings->metrics,
+			.routes = confd_routes,
+			.n_routes = confd_n_routes(),
+			.arg = c,
+		},
+		&c->monitor);
+}
+
 static int set_deadline(struct confd *c)
 {
 	int r = 0;
@@ -292,8 +301,18 @@ static int start(struct confd *c, struct err *err)
 	r = r < 0 ? r : s->data[0] ? read_data(c, err) : open_store(c, err);
 	if (r < 0)
 		return r;
-	c->context = (struct job_context){ c->event,        c->store,   c->data, s->etcd.prefix,
-					   s->template_dir, s->dry_run, on_told, c };
+	c->context = (struct job_context){
+		.event = c->event,
+		.store = c->store,
+		.data = c->data,
+		.prefix = s->etcd.prefix,
+		.template_dir = s->template_dir,
+		.state_dir = s->state_dir,
+		.dry_run = s->dry_run,
+		.accept = s->accept,
+		.told = on_told,
+		.arg = c,
+	};
 	r = load(c, err);
 	/* The folder may come later; the next SIGHUP reads it. */
 	if (r < 0 && !s->once) {
@@ -301,6 +320,7 @@ static int start(struct confd *c, struct err *err)
 		err->text[0] = '\0';
 		r = 0;
 	}
+	r = r < 0 ? r : open_monitor(c);
 	r = r < 0 ? r : set_deadline(c);
 	if (r < 0)
 		return r;
@@ -340,12 +360,15 @@ void confd_free(struct confd *c)
 {
 	if (!c)
 		return;
+	monitor_free(c->monitor);
 	for (size_t i = 0; i < c->n_jobs; i++)
 		job_free(c->jobs[i]);
 	free(c->jobs);
 	forget_bad(c);
 	sd_event_source_disable_unref(c->deadline);
 	store_free(c->store);
+	health_free(c->health);
+	timers_loop_free(c->timers);
 	json_object_put(c->data);
 	lifecycle_free(c->lifecycle);
 	sd_event_unref(c->event);

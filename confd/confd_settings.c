@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "lib/listen_address.h"
+
 static const struct option_def defs[] = {
 	{ OPTION(confd_settings, once, "once", FLAG), .not_in_file = true,
 	  .help = "render everything once and end; 1 if anything failed" },
@@ -11,6 +13,9 @@ static const struct option_def defs[] = {
 	{ OPTION(confd_settings, dry_run, "dry-run", FLAG), .not_in_file = true,
 	  .help = "change nothing, print what would change as a diff, and end; 2 if anything "
 		  "would" },
+	{ OPTION(confd_settings, accept, "accept", FLAG), .not_in_file = true,
+	  .help = "take etcd's keys as they are, also if it was restored or emptied before this "
+		  "start" },
 	{ OPTION(confd_settings, data, "data", TEXT), .argument = "FILE", .not_in_file = true,
 	  .help = "render once with this JSON object instead of etcd's keys; - is standard input" },
 	{ OPTION(confd_settings, resource, "resource", TEXT), .argument = "NAME",
@@ -21,6 +26,12 @@ static const struct option_def defs[] = {
 	{ OPTION(confd_settings, template_dir, "template-dir", PATH),
 	  .initial = "/etc/roost/templates", .argument = "DIR",
 	  .help = "where the templates are: *.mustache" },
+	{ OPTION(confd_settings, state_dir, "state-dir", PATH), .initial = "/var/lib/roost-confd",
+	  .argument = "DIR", .help = "where it remembers from which state of etcd each file is" },
+	{ OPTION(confd_settings, metrics, "metrics", TEXT), .argument = "[ADDRESS:]PORT",
+	  .check = listen_address_check,
+	  .help = "where Prometheus finds /metrics, /healthz and /readyz; a port alone is on "
+		  "loopback; without it nowhere" },
 	OPTIONS_ETCD(confd_settings),
 	{ OPTION(confd_settings, config, "config", PATH), .argument = "FILE", .not_in_file = true,
 	  .help = "the configuration file" },

@@ -8,10 +8,11 @@
 
 struct confd_settings {
 	struct etcd_settings etcd;
-	const char *resource_dir, *template_dir;
+	const char *resource_dir, *template_dir, *state_dir;
 	const char *resource; /* "": all */
 	const char *data;     /* "": etcd; "-": standard input */
-	uint32_t once, watch, dry_run;
+	uint32_t once, watch, dry_run, accept;
+	const char *metrics; /* "": nowhere */
 	const char *config;
 	enum log_level log_level;
 	unsigned log_format; /* enum log_format */

@@ -10,14 +10,17 @@
 #include "confd/bird_step.h"
 #include "confd/command.h"
 #include "confd/diff.h"
-#include "confd/key_tree.h"
+#include "confd/kept.h"
+#include "confd/origin.h"
 #include "confd/renderer.h"
 #include "lib/log.h"
+#include "lib/store_stats.h"
 
 struct watched {
 	struct job *job;
 	struct store_watch *watch;
 	bool in_sync;
+	bool went_back; /* what is listed now is an older state, or another etcd's */
 };
 
 struct job {
@@ -26,6 +29,10 @@ struct job {
 	struct target_rules target;
 	struct renderer *renderer;
 	struct key_tree *tree;
+	struct kept kept;
+	struct origin origin; /* as it is on the disk */
+	bool compared;        /* with that origin, once after the start */
+	bool unknown;         /* it went back before the start: what was lost nobody knows */
 	struct watched *watched;
 	size_t n_watched;
 	struct command *check, *reload;
@@ -44,6 +51,77 @@ const struct resource *job_resource(const struct job *j)
 enum job_state job_state(const struct job *j)
 {
 	return j->state;
+}
+
+const char *job_reason(const struct job *j)
+{
+	return j->logged.text;
+}
+
+const struct publish_stats *job_stats(const struct job *j)
+{
+	return publish_stats(j->publish);
+}
+
+bool job_keeps(const struct job *j)
+{
+	return j->unknown || kept_count(&j->kept);
+}
+
+/* --- which etcd the file is from ------------------------------------------------------------ */
+
+static void remember(struct job *j, const struct origin *origin)
+{
+	struct err err = { "" };
+
+	j->origin = *origin;
+	if (origin_write(j->context->state_dir, j->resource.name, origin, &err) < 0)
+		log_warning("confd",
+			    "%s: %s; if etcd goes back while roost-confd does not run, the file "
+			    "will not be kept",
+			    j->resource.name, err.text);
+}
+
+/* Once for each publication: a revision that is older than it could be is enough to compare with.
+ */
+static void remember_now(struct job *j, bool published)
+{
+	struct store_stats now = { 0 };
+
+	if (!j->context->store)
+		return;
+	store_stats(j->context->store, &now);
+	if (now.cluster_id && (published || !j->origin.cluster ||
+			       origin_went_back(&j->origin, now.cluster_id, now.revision)))
+		remember(j, &(struct origin){ now.cluster_id, now.revision, false });
+}
+
+/* The first time that all keys are known. */
+static void compare_origin(struct job *j)
+{
+	struct store_stats now = { 0 };
+	struct err err = { "" };
+
+	if (j->compared || j->context->dry_run)
+		return;
+	j->compared = true;
+	store_stats(j->context->store, &now);
+	if (origin_read(j->context->state_dir, j->resource.name, &j->origin, &err) < 0)
+		log_warning("confd", "%s: %s; etcd's keys are taken as they are", j->resource.name,
+			    err.text);
+	if (!j->context->accept && now.cluster_id)
+		j->unknown = origin_went_back(&j->origin, now.cluster_id, now.revision);
+}
+
+/* Also the next start shall know, whatever revision etcd has reached by then. */
+static void remember_to_keep(struct job *j)
+{
+	struct origin origin = j->origin;
+
+	if (!job_keeps(j) || origin.keeps || !origin.cluster || j->context->dry_run)
+		return;
+	origin.keeps = true;
+	remember(j, &origin);
 }
 
 /* --- outcomes ------------------------------------------------------------------------------- */
@@ -77,6 +155,12 @@ static void try_later(struct job *j)
 	(void)sd_event_source_set_enabled(j->retry, SD_EVENT_ONESHOT);
 }
 
+/* Nothing may be published now. */
+static bool is_held(const struct job *j)
+{
+	return !job_ready(j) || (job_keeps(j) && !j->context->dry_run);
+}
+
 static void on_told(const struct publish_outcome *o, void *arg)
 {
 	static const char *const words[] = {
@@ -89,20 +173,25 @@ static void on_told(const struct publish_outcome *o, void *arg)
 	struct job *j = arg;
 	char what[PATH_MAX + 80];
 
+	/* render() held it back. */
+	if (o->result == PUBLISH_UNRENDERED && is_held(j))
+		return;
 	switch (o->result) {
 	case PUBLISH_NONE:
 		return;
 	case PUBLISH_UNCHANGED:
 	case PUBLISH_DONE:
 		went_well(j, o->result == PUBLISH_DONE);
+		if (!is_held(j))
+			remember_now(j, o->result == PUBLISH_DONE);
 		break;
 	case PUBLISH_UNHEARD:
 		try_later(j);
 		/* fall through */
-	case PUBLISH_UNWRITABLE: /* publish itself tries again */
+	case PUBLISH_UNWRITABLE: /* publish itself tries these two again */
+	case PUBLISH_NOT_RELOADED:
 	case PUBLISH_UNRENDERED:
 	case PUBLISH_REFUSED:
-	case PUBLISH_NOT_RELOADED:
 		snprintf(what, sizeof(what), "%s %s", j->resource.dest, words[o->result]);
 		went_wrong(j, what, o->reason.text);
 		break;
@@ -112,7 +201,7 @@ static void on_told(const struct publish_outcome *o, void *arg)
 
 /* --- rendering ------------------------------------------------------------------------------ */
 
-static int render(char **ret, size_t *ret_len, void *arg, struct err *err)
+static int render_now(char **ret, size_t *ret_len, void *arg, struct err *err)
 {
 	AUTO(json_put) struct json_object *data = NULL;
 	struct job *j = arg;
@@ -125,6 +214,11 @@ static int render(char **ret, size_t *ret_len, void *arg, struct err *err)
 	else
 		r = key_tree_json(j->tree, j->resource.prefix, &data);
 	return r ?: renderer_run(j->renderer, data, &o, ret, ret_len, err);
+}
+
+static int render(char **ret, size_t *ret_len, void *arg, struct err *err)
+{
+	return is_held(arg) ? -EAGAIN : render_now(ret, ret_len, arg, err);
 }
 
 static int print_difference(struct job *j, const char *text, size_t len, struct err *err)
@@ -155,7 +249,7 @@ static void dry_run(struct job *j)
 	AUTO(free) char *text = NULL;
 	struct err err = { "" };
 	size_t len = 0;
-	int r = render(&text, &len, j, &err);
+	int r = render_now(&text, &len, j, &err);
 
 	if (r == 0)
 		r = print_difference(j, text, len, &err);
@@ -166,10 +260,59 @@ static void dry_run(struct job *j)
 	j->context->told(j, j->context->arg);
 }
 
+/* True: what etcd's keys give is what the file is, or there is no file to be kept. */
+static bool is_as_it_was(struct job *j)
+{
+	AUTO(target_done) struct target t = { .dir = -1 };
+	AUTO(free) char *text = NULL;
+	struct err err = { "" };
+	size_t len = 0;
+
+	if (target_open(&j->target, &t, &err) < 0)
+		return false;
+	return !t.exists || (render_now(&text, &len, j, &err) == 0 && target_equals(&t, text, len));
+}
+
+static void keep(struct job *j)
+{
+	const char *name = j->resource.name;
+	char what[PATH_MAX + 80];
+	struct err why = { "" };
+
+	if (is_as_it_was(j)) {
+		j->unknown = false;
+		kept_done(&j->kept);
+		publish_changed(j->publish);
+		return;
+	}
+	snprintf(what, sizeof(what), "%s stays as it was", j->resource.dest);
+	if (j->unknown)
+		err_set(&why, 0,
+			"etcd was restored, emptied or replaced since it was written; restore the "
+			"keys, or accept them as they are: roost-confd --once --accept "
+			"--resource %s",
+			name);
+	else
+		err_set(&why, 0,
+			"etcd was restored, emptied or replaced, and %zu keys such as %.100s are "
+			"missing or older; write them again, or accept them as they are: "
+			"roost-confd --once --accept --resource %s",
+			kept_count(&j->kept), key_tree_any(j->kept.lost), name);
+	went_wrong(j, what, why.text);
+	/* Another process may have accepted them. */
+	try_later(j);
+	j->context->told(j, j->context->arg);
+}
+
 static int on_soon(sd_event_source *source, void *arg)
 {
+	struct job *j = arg;
+
 	(void)source;
-	dry_run(arg);
+	if (j->context->dry_run)
+		dry_run(j);
+	else if (job_ready(j) && job_keeps(j))
+		keep(j);
 	return 0;
 }
 
@@ -194,10 +337,19 @@ void job_again(struct job *j)
 {
 	if (!job_ready(j))
 		return;
-	if (j->publish)
+	if (j->publish && !job_keeps(j))
 		publish_changed(j->publish);
 	else
 		(void)sd_event_source_set_enabled(j->soon, SD_EVENT_ONESHOT);
+}
+
+void job_went_back(struct job *j)
+{
+	for (size_t i = 0; i < j->n_watched; i++) {
+		/* Before the first listing is complete nothing is known that could be lost. */
+		j->watched[i].went_back = j->watched[i].in_sync || j->watched[i].went_back;
+		j->watched[i].in_sync = false;
+	}
 }
 
 /* --- keys ----------------------------------------------------------------------------------- */
@@ -205,19 +357,24 @@ void job_again(struct job *j)
 static void on_put(const struct store_kv *kv, void *arg)
 {
 	struct watched *w = arg;
+	struct job *j = w->job;
+	int lost = kept_put(&j->kept, j->tree, w->went_back, kv->key, kv->value, kv->value_len);
 
-	if (key_tree_put(w->job->tree, kv->key, kv->value, kv->value_len) < 0)
-		log_error("confd", "%s: out of memory for %s", w->job->resource.name, kv->key);
-	job_again(w->job);
+	if (key_tree_put(j->tree, kv->key, kv->value, kv->value_len) < 0 || lost < 0)
+		log_error("confd", "%s: out of memory for %s", j->resource.name, kv->key);
+	job_again(j);
 }
 
 static void on_deleted(const char *key, int64_t revision, void *arg)
 {
 	struct watched *w = arg;
+	struct job *j = w->job;
 
 	(void)revision;
-	key_tree_remove(w->job->tree, key);
-	job_again(w->job);
+	if (kept_deleted(&j->kept, j->tree, w->went_back, key) < 0)
+		log_error("confd", "%s: out of memory for %s", j->resource.name, key);
+	key_tree_remove(j->tree, key);
+	job_again(j);
 }
 
 static void on_in_sync(int64_t revision, void *arg)
@@ -226,6 +383,11 @@ static void on_in_sync(int64_t revision, void *arg)
 
 	(void)revision;
 	w->in_sync = true;
+	w->went_back = false;
+	if (job_ready(w->job)) {
+		compare_origin(w->job);
+		remember_to_keep(w->job);
+	}
 	job_again(w->job);
 }
 
@@ -347,7 +509,12 @@ static int make_publish(struct job *j)
 {
 	sd_event *event = j->context->event;
 	struct publish_options o = {
-		.event = event, .target = j->target, .render = render, .told = on_told, .arg = j
+		.event = event,
+		.target = j->target,
+		.retry_reload = true,
+		.render = render,
+		.told = on_told,
+		.arg = j,
 	};
 	int r = make_commands(j, &o);
 
@@ -359,7 +526,7 @@ static int make_publish(struct job *j)
 	return r < 0 ? r : sd_event_source_set_enabled(j->retry, SD_EVENT_OFF);
 }
 
-static int make_dry_run(struct job *j)
+static int make_soon(struct job *j)
 {
 	int r = sd_event_add_defer(j->context->event, &j->soon, on_soon, j);
 
@@ -374,7 +541,8 @@ static int make(struct job *j, struct err *err)
 		return r;
 	r = renderer_new(j->resource.source, j->context->template_dir, &j->renderer);
 	r = r < 0 ? r : key_tree_new(&j->tree);
-	r = r < 0 ? r : j->context->dry_run ? make_dry_run(j) : make_publish(j);
+	r = r < 0 ? r : make_soon(j);
+	r = r < 0 || j->context->dry_run ? r : make_publish(j);
 	if (r >= 0 && j->context->store)
 		r = watch_all(j);
 	return r < 0 ? err_set(err, r, "%s", strerror(-r)) : 0;
@@ -420,6 +588,7 @@ void job_free(struct job *j)
 	bird_step_free(j->bird);
 	sd_event_source_disable_unref(j->retry);
 	sd_event_source_disable_unref(j->soon);
+	kept_done(&j->kept);
 	key_tree_free(j->tree);
 	renderer_free(j->renderer);
 	resource_done(&j->resource);

@@ -166,6 +166,52 @@ void key_tree_remove(struct key_tree *t, const char *key)
 	t->n--;
 }
 
+static const struct pair *find(const struct key_tree *t, const char *key)
+{
+	struct pair wanted = { .key = (char *)(uintptr_t)key };
+	struct pair *const *at = tfind(&wanted, &t->root, by_key);
+
+	return at ? *at : NULL;
+}
+
+bool key_tree_has(const struct key_tree *t, const char *key)
+{
+	return find(t, key);
+}
+
+bool key_tree_holds(const struct key_tree *t, const char *key, const char *value, size_t len)
+{
+	const struct pair *e = find(t, key);
+	AUTO(json_put) struct json_object *other = e ? read_value(value, len) : NULL;
+
+	return other && json_object_equal(e->value, other);
+}
+
+int key_tree_copy(struct key_tree *to, const struct key_tree *from, const char *key)
+{
+	const struct pair *e = find(from, key);
+	struct pair *copy;
+
+	if (!e || find(to, key))
+		return 0;
+	copy = calloc(1, sizeof(*copy));
+	if (copy)
+		copy->key = strdup(key);
+	if (!copy || !copy->key || !tsearch(copy, &to->root, by_key)) {
+		pair_free(copy);
+		return -ENOMEM;
+	}
+	/* Values are never changed in place. */
+	copy->value = json_object_get(e->value);
+	to->n++;
+	return 0;
+}
+
+const char *key_tree_any(const struct key_tree *t)
+{
+	return t->root ? (*(struct pair *const *)t->root)->key : NULL;
+}
+
 /* --- the tree ------------------------------------------------------------------------------- */
 
 /* Tells folders from values that are objects. */

@@ -39,6 +39,13 @@ AUTO_DEFINE(struct key_tree *, key_tree_free)
 int key_tree_put(struct key_tree *t, const char *key, const char *value, size_t len);
 void key_tree_remove(struct key_tree *t, const char *key);
 size_t key_tree_count(const struct key_tree *t);
+bool key_tree_has(const struct key_tree *t, const char *key);
+/* Whether it is there and means the same. */
+bool key_tree_holds(const struct key_tree *t, const char *key, const char *value, size_t len);
+/* What "from" has of a key; nothing if it has none, or "to" has one already. 0 or -ENOMEM. */
+int key_tree_copy(struct key_tree *to, const struct key_tree *from, const char *key);
+/* Some key, borrowed; NULL: there is none. */
+const char *key_tree_any(const struct key_tree *t);
 
 /* Keys that do not begin with the prefix are left out. 0 or -ENOMEM. */
 int key_tree_json(const struct key_tree *t, const char *prefix, struct json_object **ret);

@@ -9,18 +9,20 @@
 #include "lib/backoff.h"
 #include "lib/clock.h"
 
-/* No event says that a file system is writable again, or has room. */
+/* No event says that a file system is writable again or has room, or that a reload would work. */
 #define RETRY_FIRST_US 1000000U
 #define RETRY_MAX_US   30000000U
+/* Each attempt shows the new file for a moment and asks a daemon that said no. */
+#define RELOAD_MAX_US 300000000U
 
 struct publish {
 	struct publish_options o;
 	struct pace pace;
 	uint64_t began;
 	sd_event_source *timer;
-	bool dirty, reload;  /* what the next publication is about */
-	unsigned unwritable; /* times in a row */
-	uint64_t retry_at;   /* if so */
+	bool dirty, reload; /* what the next publication is about */
+	unsigned failures;  /* times in a row that it could not be written, or reloaded */
+	uint64_t retry_at;  /* if so */
 	struct target target;
 	enum publish_state { IDLE, CHECKING, RELOADING } state;
 	char *text; /* the newest, where there is no render() */
@@ -58,13 +60,19 @@ static void arm(struct publish *p)
 {
 	uint64_t now = clock_monotonic_us();
 
-	if ((!p->dirty && !p->unwritable) || p->state != IDLE)
+	if ((!p->dirty && !p->failures) || p->state != IDLE)
 		return;
 	sd_event_source_set_time(p->timer, p->dirty ? now + pace_wait(&p->pace, now) : p->retry_at);
 	sd_event_source_set_enabled(p->timer, SD_EVENT_ONESHOT);
 }
 
 /* --- the end of it -------------------------------------------------------------------------- */
+
+static bool is_retried(const struct publish *p, enum publish_result result)
+{
+	return result == PUBLISH_UNWRITABLE ||
+	       (result == PUBLISH_NOT_RELOADED && p->o.retry_reload);
+}
 
 static void finish(struct publish *p, enum publish_result result, const char *reason)
 {
@@ -82,10 +90,12 @@ static void finish(struct publish *p, enum publish_result result, const char *re
 	pace_hold(&p->pace, p->began,
 		  result == PUBLISH_UNCHANGED || result == PUBLISH_UNRENDERED ? PACE_UNCHANGED_US
 									      : PACE_PUBLISHED_US);
-	p->unwritable = result == PUBLISH_UNWRITABLE ? p->unwritable + 1 : 0;
-	if (p->unwritable)
-		p->retry_at = clock_monotonic_us() +
-			      backoff_usec(p->unwritable, RETRY_FIRST_US, RETRY_MAX_US);
+	p->failures = is_retried(p, result) ? p->failures + 1 : 0;
+	if (p->failures)
+		p->retry_at = clock_monotonic_us() + backoff_usec(p->failures, RETRY_FIRST_US,
+								  result == PUBLISH_UNWRITABLE
+									  ? RETRY_MAX_US
+									  : RELOAD_MAX_US);
 	if (p->o.told)
 		p->o.told(&p->last, p->o.arg);
 	arm(p);
@@ -96,8 +106,10 @@ static void put_back(struct publish *p, const char *words)
 	struct err err = { "" }, why = { "" };
 
 	err_set(&why, 0, "%s", words);
-	/* Nothing was replaced if just the reload was due. */
-	if (target_unsettled(&p->target) && target_restore(&p->target, &err) < 0)
+	/* Nothing was replaced if just the reload was due, so only that is still missing. */
+	if (!target_unsettled(&p->target))
+		p->reload = p->o.retry_reload;
+	else if (target_restore(&p->target, &err) < 0)
 		err_set(&why, 0, "%s; and %s", words, err.text);
 	finish(p, PUBLISH_NOT_RELOADED, why.text);
 }

@@ -11,7 +11,8 @@
  * reload was interrupted. A check that refuses leaves the target alone; a reload that is refused
  * brings the previous file back; a reload that finds nobody to talk to leaves the new file for
  * when that daemon starts. A file that cannot be written is tried again after a second, and with
- * back-off up to 30 s; nothing else is retried by itself: say publish_changed() again.
+ * back-off up to 30 s; so is, up to five minutes, a refused reload where that is asked for. Nothing
+ * else is retried by itself: say publish_changed() again.
  */
 #pragma once
 
@@ -72,6 +73,7 @@ struct publish_options {
 	struct target_rules target; /* path borrowed */
 	struct publish_step check;  /* of the candidate's path */
 	struct publish_step reload; /* of the target's path */
+	bool retry_reload;          /* a refused one is tried again */
 	/* Makes the text when its time has come; free() it. NULL: publish_text() brings it. */
 	int (*render)(char **ret, size_t *ret_len, void *arg, struct err *err);
 	/* Whether the file that is there is a stranger's: then it is kept as <path>.before-roost

@@ -326,6 +326,34 @@ static void if_there_was_none_a_refused_reload_leaves_none(void **state)
 	expect_left(w, 0);
 }
 
+static void a_refused_reload_is_tried_again_where_that_is_asked_for(void **state)
+{
+	struct world *w = *state;
+
+	w->o.retry_reload = true;
+	open_publish(w, NULL, line(w, "[ -e works ]"));
+	put(w, "x");
+	assert_string_equal(w->told, "not reloaded: exit 1");
+	turn_until_told(w, 2);
+	assert_string_equal(w->told, "not reloaded: exit 1");
+	expect_left(w, 0);
+	assert_false(publish_busy(w->publish));
+	write_file(w, "works", "", 0600);
+	turn_until_told(w, 3);
+	assert_string_equal(w->told, "published");
+	expect_file(w, "out.conf", "x");
+
+	/* Also one that was due although the file is the same. */
+	assert_int_equal(unlinkat(w->dir, "works", 0), 0);
+	publish_reload(w->publish);
+	turn_until_told(w, 4);
+	assert_string_equal(w->told, "not reloaded: exit 1");
+	expect_file(w, "out.conf", "x");
+	write_file(w, "works", "", 0600);
+	turn_until_told(w, 5);
+	assert_string_equal(w->told, "published");
+}
+
 static publish_answer_fn *pending;
 static void *pending_arg;
 static int cancelled;
@@ -657,6 +685,7 @@ int main(void)
 		CASE(a_check_that_hangs_is_ended),
 		CASE(a_refused_reload_puts_the_previous_file_back),
 		CASE(if_there_was_none_a_refused_reload_leaves_none),
+		CASE(a_refused_reload_is_tried_again_where_that_is_asked_for),
 		CASE(where_nobody_listens_the_new_file_stays_and_is_reloaded_later),
 		CASE(an_interrupted_reload_is_done_again_by_the_next_start),
 		CASE(after_an_interrupted_reload_the_one_before_is_put_back),

@@ -32,9 +32,12 @@ SRCS += $(addprefix confd/, \
 	resource.c \
 	resource_dir.c \
 	renderer.c \
+	kept.c \
+	origin.c \
 	job.c \
 	confd_settings.c \
 	confd.c \
+	confd_show.c \
 	)
 
 PURE_TESTS += $(addprefix confd/, \
@@ -46,6 +49,7 @@ PURE_TESTS += $(addprefix confd/, \
 	diff_test \
 	bird_mask_test \
 	key_tree_test \
+	kept_test \
 	resource_test \
 	)
 
@@ -55,6 +59,7 @@ TESTS += $(addprefix confd/, \
 	bird_check_test \
 	publish_test \
 	template_dir_test \
+	origin_test \
 	)
 
 FUZZERS += $(addprefix confd/, \

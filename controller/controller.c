@@ -273,7 +273,7 @@ void controller_free(struct controller *c)
 		return;
 	monitor_free(c->monitor);
 	lease_server_free(c->lease);
-	if (c->timers)
+	if (c->health)
 		controller_kube_stop(c);
 	keeper_free(c->keeper);
 	elect_free(c->elect);

@@ -53,36 +53,52 @@ static int open_client(struct controller *c, struct err *err)
 	static const struct kube_handlers handlers = { on_node, on_gone, on_in_sync, on_trouble };
 	const struct kube_options options = { .kubeconfig = c->settings->kubeconfig,
 					      .context = c->settings->kube_context,
-					      .insecure = c->settings->kubernetes_insecure };
+					      .insecure = c->settings->kubernetes_insecure,
+					      .past = &c->kube_past };
 
 	return kube_new(c->event, &options, &handlers, c, &c->kube, err);
 }
 
-static void try_again(void *arg)
+static void try_open(void *arg)
 {
-	controller_kube_start(arg);
+	struct controller *c = arg;
+	struct err err = { "" };
+
+	if (open_client(c, &err) == 0) {
+		/* From here on the client speaks, and it knows nothing of that sentence. */
+		health_clear(c->health, PART);
+		return;
+	}
+	health_set(c->health, PART, LOG_LEVEL_ERROR, "%s; nothing is removed meanwhile", err.text);
+	timer_set(c->timers, &c->kube_again, c->settings->minute, c->settings->minute / 4);
 }
 
 void controller_kube_start(struct controller *c)
 {
-	struct err err = { "" };
-
 	if (!c->settings->kubernetes)
 		return;
 	controller_kube_stop(c);
 	c->kube_nodes.pod_cidrs = c->settings->pod_cidrs;
-	if (open_client(c, &err) == 0)
-		return;
-	health_set(c->health, PART, LOG_LEVEL_ERROR, "%s; nothing is removed meanwhile", err.text);
-	c->kube_again = (struct timer){ .fn = try_again, .arg = c };
-	timer_set(c->timers, &c->kube_again, c->settings->minute, c->settings->minute / 4);
+	c->kube_again = (struct timer){ .fn = try_open, .arg = c };
+	try_open(c);
 }
 
 void controller_kube_stop(struct controller *c)
 {
 	timer_clear(c->timers, &c->kube_again);
+	if (c->kube)
+		kube_stats(c->kube, &c->kube_past);
 	kube_free(TAKE(c->kube));
 	kube_nodes_done(&c->kube_nodes);
+	/* The next client begins without a problem and would never clear this one's. */
+	health_clear(c->health, PART);
+}
+
+void controller_kube_stats(const struct controller *c, struct kube_stats *ret)
+{
+	*ret = c->kube_past;
+	if (c->kube)
+		kube_stats(c->kube, ret);
 }
 
 int controller_kube_check(struct controller *c, struct err *err)

@@ -26,6 +26,7 @@ struct controller {
 	struct lease_server *lease; /* NULL: not asked for */
 	struct kube *kube;          /* while it leads, with --kubernetes */
 	struct kube_nodes kube_nodes;
+	struct kube_stats kube_past; /* what the clients of former leaderships counted */
 	struct timer kube_again;
 	char id[NODE_NAME_TEXT + 16];
 	char leader[NODE_NAME_TEXT + 16]; /* "": nobody that we know of */
@@ -39,6 +40,8 @@ void controller_kube_stop(struct controller *c);
 /* At the start: whether the API server could be reached at all, by the configuration. */
 int controller_kube_check(struct controller *c, struct err *err);
 void controller_kube_expect(const char *name, const char *uid, void *arg);
+/* Counters of all leaderships; the rest is of this one. */
+void controller_kube_stats(const struct controller *c, struct kube_stats *ret);
 
 /* controller_show.c: for the monitor; arg is the controller. */
 extern const struct serve_route controller_routes[];

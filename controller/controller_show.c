@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a controller shows: /metrics, /healthz, /readyz. */
+#include <math.h>
 #include <string.h>
 
 #include "controller/controller_parts.h"
@@ -93,6 +94,58 @@ static void show_work(struct work_stats s, struct metrics *m)
 	metrics_count(m, LABELS({ "outcome", "failed" }), s.failed);
 }
 
+static void show_kubernetes_counts(const struct kube_stats *s, struct metrics *m)
+{
+	metrics_family(m, "roost_kubernetes_requests_total", METRIC_COUNTER,
+		       "Requests to the API server that have ended, by verb and outcome.");
+	for (unsigned i = 0; i < KUBE_VERBS; i++) {
+		const char *verb = kube_verb_name(i);
+
+		metrics_count(m, LABELS({ "verb", verb }, { "outcome", "ok" }), s->ends[i].ok);
+		metrics_count(m, LABELS({ "verb", verb }, { "outcome", "expired" }),
+			      s->ends[i].expired);
+		metrics_count(m, LABELS({ "verb", verb }, { "outcome", "failed" }),
+			      s->ends[i].failed);
+	}
+	metrics_family(m, "roost_kubernetes_lists_total", METRIC_COUNTER,
+		       "Complete lists of all Nodes.");
+	metrics_count(m, NULL, s->lists);
+	metrics_family(m, "roost_kubernetes_watches_total", METRIC_COUNTER,
+		       "Watches that the API server has opened.");
+	metrics_count(m, NULL, s->watches);
+	metrics_family(m, "roost_kubernetes_events_total", METRIC_COUNTER,
+		       "Events that watches brought, heartbeats and bookmarks among them.");
+	metrics_count(m, NULL, s->events);
+	metrics_family(m, "roost_kubernetes_left_out_total", METRIC_COUNTER,
+		       "What Nodes have and does not fit our rules.");
+	metrics_count(m, LABELS({ "what", "node" }), s->objects_bad);
+	metrics_count(m, LABELS({ "what", "label" }), s->labels_bad);
+	metrics_count(m, LABELS({ "what", "podCIDR" }), s->pod_cidrs_bad);
+}
+
+static void show_kubernetes(const struct controller *c, struct metrics *m)
+{
+	struct kube_stats s;
+
+	if (!c->settings->kubernetes)
+		return;
+	controller_kube_stats(c, &s);
+	show_kubernetes_counts(&s, m);
+	/* A stand-by has no client. */
+	if (!c->leads)
+		return;
+	metrics_one(m, "roost_kubernetes_connected", METRIC_GAUGE,
+		    "1 while the watch of Nodes is open.", c->kube && s.watching);
+	metrics_one(m, "roost_kubernetes_silence_seconds", METRIC_GAUGE,
+		    "Since the API server last answered or sent an event.",
+		    c->kube && s.heard ? (double)(clock_monotonic_us() - s.heard) / 1e6 : INFINITY);
+	metrics_one(m, "roost_kubernetes_nodes", METRIC_GAUGE, "Nodes that Kubernetes has.",
+		    c->kube ? (double)s.nodes : 0);
+	metrics_one(m, "roost_kubernetes_nodes_in_doubt", METRIC_GAUGE,
+		    "Nodes that are perhaps gone: being asked for by name.",
+		    c->kube ? (double)s.doubts : 0);
+}
+
 static void gather(const struct controller *c, struct metrics *m)
 {
 	struct keeper_stats stats = keeper_stats(c->keeper);
@@ -112,6 +165,7 @@ static void gather(const struct controller *c, struct metrics *m)
 		show_routes(keeper_routes(c->keeper), m);
 	}
 	show_work(keeper_work(c->keeper), m);
+	show_kubernetes(c, m);
 	lease_server_metrics(c->lease, m);
 	metrics_etcd(m, &etcd, c->connected,
 		     etcd.heard ? clock_monotonic_us() - etcd.heard : UINT64_MAX);

@@ -6,6 +6,9 @@
 
 #include "lib/lease_holder.h"
 
+/* In a small cluster so many may go together, although they are more than a tenth. */
+#define AT_ONCE 2
+
 static void seen_done(struct kube_seen *s)
 {
 	free(s->name);
@@ -192,13 +195,28 @@ static bool is_to_go(const struct kube_seen *s, const struct mirror *m)
 	       strcmp(spec.kubernetes_uid, s->uid) == 0;
 }
 
-static size_t count_recorded(const struct mirror *m)
+/* The Node that etcd remembers is there, and an agent of that name has registered. A Node of
+ * another cluster is neither, also after its UID was recorded. */
+static bool is_known(const struct kube_seen *s, const struct mirror *m)
 {
-	size_t n = 0;
+	AUTO(node_spec_done) struct node_spec spec = { 0 };
+	const struct mirrored *e;
+	char key[KEY_TEXT];
 
-	for (size_t i = mirror_from(m, KEYS_SPEC); mirror_within(m, i, KEYS_SPEC); i++)
-		n += strstr(m->v[i]->kv.value, "\"kubernetesUid\"") != NULL;
-	return n;
+	return s->spec && key_node(key, s->name) == 0 && mirror_find(m, key) &&
+	       read_spec(m, s->name, &spec, &e, key) > 0 &&
+	       strcmp(spec.kubernetes_uid, s->uid) == 0;
+}
+
+/* So many may go together, of those that are gone and those that are known to be there. */
+static size_t may_go(size_t gone, size_t there)
+{
+	size_t tenth = (gone + there) / 10;
+
+	/* With nobody left, nothing says that this is the right cluster. */
+	if (!there)
+		return 1;
+	return tenth > AT_ONCE ? tenth : AT_ONCE;
 }
 
 static void remove_node(const struct kube_seen *s, const struct mirror *m, const char *utc,
@@ -229,22 +247,22 @@ static void remove_node(const struct kube_seen *s, const struct mirror *m, const
 static void remove_gone(const struct kube_nodes *k, const struct mirror *m, uint64_t now,
 			uint64_t minute, const char *utc, struct plans *ret, struct err *alarm)
 {
-	size_t gone = 0, all = count_recorded(m), limit = all / 10 > 1 ? all / 10 : 1;
+	size_t gone = 0, there = 0;
 	const char *one = "";
 
 	for (size_t i = 0; i < k->n; i++) {
+		there += is_known(&k->v[i], m);
 		if (!is_to_go(&k->v[i], m))
 			continue;
 		gone++;
 		one = k->v[i].name;
 	}
-	if (gone > limit) {
+	if (gone > may_go(gone, there)) {
 		err_set(alarm, 0,
 			"%zu of %zu nodes, such as %s, are gone from Kubernetes at once: none of "
-			"them "
-			"is removed; see that --kubeconfig leads to the right cluster, and if they "
-			"are really gone, roostctl node delete NAME for each",
-			gone, all, one);
+			"them is removed; check that --kubeconfig leads to the right cluster, and "
+			"if they are really gone, roostctl node delete NAME for each",
+			gone, gone + there, one);
 		return;
 	}
 	for (size_t i = 0; gone && i < k->n; i++)

@@ -7,9 +7,10 @@
  * Pure. Labels, UID and (if asked for) pod CIDRs of a Node go into spec/<node>; what operators
  * wrote there beside them stays. A node is removed only if its UID was recorded in spec/<node>, a
  * GET has said that just that Node is gone, and this has lasted a minute. If by then more than a
- * tenth of all recorded nodes (and more than one) are gone, nothing is removed: that is a wrong API
- * server or a wiped one far more often than the truth, and an operator can still remove them one by
- * one. A Node of the same name with another UID takes the removal back: somebody wants that node.
+ * tenth of all recorded nodes (and more than two) are gone, or several and none is left, nothing is
+ * removed: that is a wrong API server or a wiped one far more often than the truth, and an operator
+ * can still remove them one by one. Nodes of a wrong cluster do not count as left, because no agent
+ * of their name is registered. A Node of the same name with another UID takes the removal back.
  */
 #pragma once
 

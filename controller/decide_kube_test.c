@@ -124,13 +124,13 @@ static void one_that_cannot_be_read_is_left_alone(void **unused)
 	end(&w);
 }
 
-/* Ten nodes with recorded UIDs; so many are gone since 1 s. */
-static struct world ten(unsigned gone)
+/* So many nodes with recorded UIDs; so many of them are gone since 1 s. */
+static struct world nodes(unsigned n, unsigned gone)
 {
 	struct world w = { .nodes.in_sync = true };
 	char key[32], value[64];
 
-	for (unsigned i = 0; i < 10; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		snprintf(key, sizeof(key), "node/n%u", i);
 		put(&w, key, "{}");
 		snprintf(key, sizeof(key), "spec/n%u", i);
@@ -142,6 +142,11 @@ static struct world ten(unsigned gone)
 			assert_int_equal(kube_nodes_gone(&w.nodes, key + 5, value, 1000), 0);
 	}
 	return w;
+}
+
+static struct world ten(unsigned gone)
+{
+	return nodes(10, gone);
 }
 
 static void one_that_is_gone_is_removed_after_a_minute(void **unused)
@@ -162,15 +167,62 @@ static void one_that_is_gone_is_removed_after_a_minute(void **unused)
 
 static void more_than_a_tenth_gone_removes_nothing(void **unused)
 {
-	struct world w = ten(2);
+	struct world w = ten(3);
 
 	(void)unused;
 	expect(&w, 1000 + 2 * MINUTE, "");
-	assert_non_null(strstr(w.alarm.text, "2 of 10 nodes"));
+	assert_non_null(strstr(w.alarm.text, "3 of 10 nodes"));
 	end(&w);
 	w = ten(10);
 	expect(&w, 1000 + 2 * MINUTE, "");
 	assert_non_null(strstr(w.alarm.text, "10 of 10 nodes"));
+	end(&w);
+}
+
+#define REMOVED(n)                                                                                 \
+	"removed/" n ":\nif spec/" n " = 5\nif removed/" n " absent\n"                             \
+	"put removed/" n " {\"by\":\"kubernetes\",\"when\":\"" UTC "\"}\n"
+
+static void two_of_a_small_cluster_may_go_together(void **unused)
+{
+	(void)unused;
+	for (unsigned n = 3; n <= 19; n += 8) {
+		struct world w = nodes(n, 2);
+
+		expect(&w, 1000 + MINUTE - 1, "");
+		expect(&w, 1000 + MINUTE, REMOVED("n0") REMOVED("n1"));
+		assert_string_equal(w.alarm.text, "");
+		end(&w);
+	}
+}
+
+/* A wiped API server looks so. */
+static void all_of_a_small_cluster_may_not(void **unused)
+{
+	struct world w = nodes(2, 2);
+
+	(void)unused;
+	expect(&w, 1000 + 2 * MINUTE, "");
+	assert_non_null(strstr(w.alarm.text, "2 of 2 nodes"));
+	end(&w);
+}
+
+/* Its Nodes were recorded meanwhile, but no agent has their names. */
+static void nodes_of_a_wrong_cluster_do_not_count(void **unused)
+{
+	struct world w = nodes(2, 2);
+	char key[32], uid[32], value[64];
+
+	(void)unused;
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(key, sizeof(key), "spec/x%u", i);
+		snprintf(uid, sizeof(uid), "x-%u", i);
+		snprintf(value, sizeof(value), "{\"kubernetesUid\":\"%s\"}", uid);
+		put(&w, key, value);
+		node(&w, key + 5, uid, "");
+	}
+	expect(&w, 1000 + 2 * MINUTE, "");
+	assert_non_null(strstr(w.alarm.text, "2 of 2 nodes"));
 	end(&w);
 }
 
@@ -245,6 +297,9 @@ int main(void)
 		cmocka_unit_test(one_that_cannot_be_read_is_left_alone),
 		cmocka_unit_test(one_that_is_gone_is_removed_after_a_minute),
 		cmocka_unit_test(more_than_a_tenth_gone_removes_nothing),
+		cmocka_unit_test(two_of_a_small_cluster_may_go_together),
+		cmocka_unit_test(all_of_a_small_cluster_may_not),
+		cmocka_unit_test(nodes_of_a_wrong_cluster_do_not_count),
 		cmocka_unit_test(another_uid_or_none_proves_nothing),
 		cmocka_unit_test(an_empty_list_removes_nothing),
 		cmocka_unit_test(a_new_node_of_that_name_takes_the_removal_back),

@@ -6,7 +6,7 @@
 void repairs_done(struct repairs *r)
 {
 	findings_done(&r->last);
-	*r = (struct repairs){ 0 };
+	memset(r->found, 0, sizeof(r->found));
 }
 
 /* As the audit sorts them. */

@@ -18,6 +18,7 @@ struct repairs {
 	size_t found[FINDING_KINDS];   /* by the last audit */
 	uint64_t tried[FINDING_KINDS]; /* mended, or tried to */
 };
+/* tried[] stays: it is a counter of the process, whoever leads. */
 void repairs_done(struct repairs *r);
 
 /* Takes the findings. The plans' subjects are the things that were found. */

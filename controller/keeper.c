@@ -431,6 +431,9 @@ void keeper_stop(struct keeper *k)
 	repairs_done(&k->repairs);
 	pools_done(&k->pools);
 	plans_done(&k->mending);
+	k->routes = (struct routes){ 0 };
+	memset(k->stats.removals, 0, sizeof(k->stats.removals));
+	k->stats.comparison_us = 0;
 	k->mended = 0;
 	k->failed = 0;
 	k->looked = 0;

@@ -245,6 +245,34 @@ static void another_leader_starts_the_time_anew(void **unused)
 	world_end(w);
 }
 
+/* Until its own first look, a new leader has nothing to say of these; counters go on. */
+static void what_one_leadership_showed_is_not_shown_by_the_next(void **unused)
+{
+	struct world *w = two_nodes(2);
+	struct keeper_stats s;
+
+	(void)unused;
+	put(w, "static-route/vpn", "{\"subnet\":\"10.9.0.0/16\"}");
+	put(w, "status/node/n1", "{}");
+	put(w, "removed/n1", REMOVED);
+	store_fake_delete(w->store, P "host/n1/ipv4/block/default/10.1.0.16-28", NULL);
+	world_pass(w, 150);
+	assert_int_equal(keeper_routes(w->keeper)->records, 1);
+	assert_int_equal(keeper_repairs(w->keeper)->tried[FINDING_BLOCK_WITHOUT_INDEX], 1);
+	assert_int_equal(keeper_stats(w->keeper).removals[REMOVAL_ALIVE], 1);
+	assert_non_null(health_reason(w->health, "removed/n1"));
+
+	keeper_stop(w->keeper);
+	s = keeper_stats(w->keeper);
+	assert_int_equal(keeper_routes(w->keeper)->records, 0);
+	assert_int_equal(s.removals[REMOVAL_ALIVE], 0);
+	assert_int_equal(s.comparison_us, 0);
+	assert_null(health_reason(w->health, "removed/n1"));
+	assert_true(s.comparisons > 0);
+	assert_int_equal(keeper_repairs(w->keeper)->tried[FINDING_BLOCK_WITHOUT_INDEX], 1);
+	world_end(w);
+}
+
 static void a_removal_that_cannot_be_read_is_no_command(void **unused)
 {
 	struct world *w = two_nodes(2);
@@ -556,6 +584,7 @@ int main(void)
 		cmocka_unit_test(a_living_lease_is_never_reclaimed),
 		cmocka_unit_test(a_registration_after_the_removal_starts_the_time_anew),
 		cmocka_unit_test(another_leader_starts_the_time_anew),
+		cmocka_unit_test(what_one_leadership_showed_is_not_shown_by_the_next),
 		cmocka_unit_test(a_removal_that_cannot_be_read_is_no_command),
 		cmocka_unit_test(a_removal_taken_back_stops_it),
 		cmocka_unit_test(no_transaction_is_larger_than_etcd_takes),

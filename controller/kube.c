@@ -154,6 +154,13 @@ int kube_expect(struct kube *k, const char *name, const char *uid)
 	return r < 0 ? r : 0;
 }
 
+const char *kube_verb_name(enum kube_verb verb)
+{
+	static const char *const names[] = { "list", "watch", "get" };
+
+	return verb < ARRAY_SIZE(names) ? names[verb] : "?";
+}
+
 void kube_stats(const struct kube *k, struct kube_stats *ret)
 {
 	*ret = k->stats;
@@ -208,6 +215,10 @@ int kube_new(sd_event *event, const struct kube_options *options,
 	k->event = sd_event_ref(event);
 	k->handlers = *handlers;
 	k->arg = arg;
+	if (options->past)
+		k->stats = *options->past;
+	k->stats.heard = k->stats.doubts = 0;
+	k->stats.in_sync = k->stats.watching = false;
 	k->options = (struct kube_options){
 		.page = options->page ?: 500,
 		.request_ms = options->request_ms ?: 30000,

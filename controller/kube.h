@@ -35,6 +35,9 @@ struct kube_options {
 	uint32_t watch_s;            /* a watch is asked for once to twice as long: 300 s */
 	uint32_t margin_ms;          /* and given up so much later: 15 s */
 	uint32_t backoff_ms;         /* first delay, doubling to 60 times that: 500 ms */
+
+	/* NULL, or what the client before this one had counted: this one counts on from there. */
+	const struct kube_stats *past;
 };
 
 struct kube_handlers {
@@ -62,7 +65,19 @@ AUTO_DEFINE(struct kube *, kube_free)
  */
 int kube_expect(struct kube *k, const char *name, const char *uid);
 
+enum kube_verb { KUBE_LIST, KUBE_WATCH, KUBE_GET };
+#define KUBE_VERBS (KUBE_GET + 1)
+const char *kube_verb_name(enum kube_verb verb); /* "list", ... */
+
+/* How requests end. A page of a list is one, and a watch from its beginning to its end. */
+struct kube_ends {
+	uint64_t ok;      /* answered; a GET also by 404, a watch until its time was over */
+	uint64_t expired; /* 410: everything is listed again */
+	uint64_t failed;
+};
+
 struct kube_stats {
+	struct kube_ends ends[KUBE_VERBS];
 	uint64_t requests, failures;
 	uint64_t lists;         /* complete ones */
 	uint64_t watches;       /* streams that were opened */
@@ -74,6 +89,7 @@ struct kube_stats {
 	uint64_t labels_bad;    /* labels that do not fit our rules: left out, in what was told */
 	uint64_t pod_cidrs_bad; /* likewise */
 	uint64_t token_reads;   /* of the token's file */
+	uint64_t heard;         /* CLOCK_MONOTONIC, us: the last answer or event; 0: none yet */
 	size_t nodes;           /* known now */
 	size_t doubts;          /* perhaps gone: being asked for */
 	bool in_sync;

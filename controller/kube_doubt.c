@@ -121,7 +121,7 @@ static int read_found(struct kube_doubt *d, struct kube_node *ret, struct err *e
 	return 0;
 }
 
-static void on_done(struct kube_request *q, const struct kube_outcome *outcome)
+static enum kube_verdict on_done(struct kube_request *q, const struct kube_outcome *outcome)
 {
 	struct kube_doubt *d = q->arg;
 	struct kube *k = d->kube;
@@ -138,7 +138,7 @@ static void on_done(struct kube_request *q, const struct kube_outcome *outcome)
 		err_set(&text, 0, "is the node %s gone? %s", d->name,
 			r < 0 ? why.text : outcome->text.text);
 		later(k, text.text, outcome->retry_after);
-		return;
+		return r < 0 ? KUBE_FAILED : outcome->verdict;
 	}
 	k->doubt_failures = 0;
 	settle(d, outcome->verdict == KUBE_OK ? &node : NULL);
@@ -146,6 +146,7 @@ static void on_done(struct kube_request *q, const struct kube_outcome *outcome)
 	if (TAILQ_EMPTY(&k->doubts))
 		kube_set_trouble(k, &k->doubt_trouble, "");
 	ask_some(k);
+	return KUBE_OK;
 }
 
 /* --- asking --------------------------------------------------------------------------------- */
@@ -160,7 +161,7 @@ static int ask(struct kube_doubt *d, struct err *err)
 		path = NULL;
 	d->overtaken = false;
 	d->request.kube = k;
-	d->request.verb = "get";
+	d->request.verb = KUBE_GET;
 	d->request.node = d->name;
 	d->request.on_data = on_data;
 	d->request.on_done = on_done;

@@ -87,7 +87,7 @@ static void forget(struct kube *k)
 	free(TAKE(k->list_version));
 }
 
-static void on_done(struct kube_request *q, const struct kube_outcome *outcome)
+static enum kube_verdict on_done(struct kube_request *q, const struct kube_outcome *outcome)
 {
 	AUTO(json_put) struct json_object *envelope = NULL;
 	struct kube_outcome failed = { .verdict = KUBE_FAILED };
@@ -114,6 +114,7 @@ static void on_done(struct kube_request *q, const struct kube_outcome *outcome)
 	} else {
 		kube_go_on(k);
 	}
+	return r < 0 ? failed.verdict : outcome->verdict;
 }
 
 void kube_list_start(struct kube *k)
@@ -132,7 +133,7 @@ void kube_list_start(struct kube *k)
 	}
 	kube_list_free(TAKE(k->pages));
 	r = path ? kube_list_new(KUBE_OBJECT_MAX, on_item, k, &k->pages) : -ENOMEM;
-	k->request.verb = "list";
+	k->request.verb = KUBE_LIST;
 	k->request.on_ok = NULL;
 	k->request.on_data = on_data;
 	k->request.on_done = on_done;

@@ -31,11 +31,12 @@ struct kube_outcome {
 /* One GET; embedded in whoever makes it, and all zero while none is under way. */
 struct kube_request {
 	struct kube *kube;
-	const char *verb;
+	enum kube_verb verb;
 	const char *node;      /* NULL, or whom a get is for; borrowed */
 	http_head_fn *on_ok;   /* NULL, or: a 200 has come */
 	http_data_fn *on_data; /* of a 200 */
-	void (*on_done)(struct kube_request *q, const struct kube_outcome *outcome);
+	/* What it comes to after a look at the body; q may be freed. */
+	enum kube_verdict (*on_done)(struct kube_request *q, const struct kube_outcome *outcome);
 	void *arg;
 
 	struct http_call *http;

@@ -104,25 +104,39 @@ static void judge(const struct kube_request *q, const struct http_reply *reply,
 	/* A bad status goes before everything that its body may cause. */
 	if (q->status && q->status != 200) {
 		kube_status_parse(q->error ?: "", q->error_len, &status);
-		out->verdict = kube_judge(q->verb, q->node, q->status, &status, &out->text);
+		out->verdict = kube_judge(kube_verb_name(q->verb), q->node, q->status, &status,
+					  &out->text);
 	} else if (q->reason.text[0]) {
-		err_set(&out->text, 0, "%s nodes: %s sends what cannot be read: %s", q->verb,
-			q->kube->config->server, q->reason.text);
+		err_set(&out->text, 0, "%s nodes: %s sends what cannot be read: %s",
+			kube_verb_name(q->verb), q->kube->config->server, q->reason.text);
 	} else if (reply->err && reply->tls) {
 		tls_failed(q->kube, reply->text, &out->text);
 	} else if (reply->err) {
 		out->timed_out = reply->err == -ETIMEDOUT;
-		err_set(&out->text, 0, "%s nodes from %s: %s", q->verb, q->kube->config->server,
-			reply->text);
+		err_set(&out->text, 0, "%s nodes from %s: %s", kube_verb_name(q->verb),
+			q->kube->config->server, reply->text);
 	} else {
 		out->verdict = KUBE_OK;
 	}
+}
+
+static void count(struct kube *k, enum kube_verb verb, enum kube_verdict verdict)
+{
+	struct kube_ends *ends = &k->stats.ends[verb];
+
+	if (verdict == KUBE_OK || verdict == KUBE_NOT_FOUND)
+		ends->ok++;
+	else if (verdict == KUBE_EXPIRED)
+		ends->expired++;
+	else
+		ends->failed++;
 }
 
 static void on_done(const struct http_reply *reply, void *arg)
 {
 	struct kube_request *q = arg;
 	struct kube *k = q->kube;
+	enum kube_verb verb = q->verb;
 	struct kube_outcome out = { 0 };
 
 	q->http = NULL;
@@ -133,7 +147,7 @@ static void on_done(const struct http_reply *reply, void *arg)
 		k->token_refused = true;
 	if (out.verdict != KUBE_OK && out.verdict != KUBE_NOT_FOUND)
 		k->stats.failures++;
-	q->on_done(q, &out);
+	count(k, verb, q->on_done(q, &out));
 }
 
 static void on_head(long status, void *arg)
@@ -141,6 +155,8 @@ static void on_head(long status, void *arg)
 	struct kube_request *q = arg;
 
 	q->status = status;
+	if (status == 200)
+		q->kube->stats.heard = clock_monotonic_us();
 	if (status == 200 && q->on_ok)
 		q->on_ok(status, q);
 }
@@ -150,8 +166,10 @@ static int on_data(const char *data, size_t n, void *arg)
 	struct kube_request *q = arg;
 	size_t room = KUBE_ERROR_MAX - q->error_len;
 
-	if (q->status == 200)
+	if (q->status == 200) {
+		q->kube->stats.heard = clock_monotonic_us();
 		return q->on_data(data, n, q);
+	}
 	if (!q->error)
 		q->error = malloc(KUBE_ERROR_MAX);
 	if (!q->error)

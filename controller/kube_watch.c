@@ -105,6 +105,7 @@ static void on_ok(long status, void *arg)
 
 	(void)status;
 	q->kube->stats.watching = true;
+	q->kube->stats.watches++;
 	q->kube->token_retried = false;
 	kube_set_trouble(q->kube, &q->kube->trouble, "");
 }
@@ -129,7 +130,7 @@ static void ended(struct kube *k, const struct kube_outcome *outcome, uint64_t l
 	kube_failed(k, silent.text.text[0] ? &silent : outcome);
 }
 
-static void on_done(struct kube_request *q, const struct kube_outcome *outcome)
+static enum kube_verdict on_done(struct kube_request *q, const struct kube_outcome *outcome)
 {
 	struct kube *k = q->kube;
 	struct kube_outcome end = *outcome;
@@ -153,6 +154,7 @@ static void on_done(struct kube_request *q, const struct kube_outcome *outcome)
 		free(TAKE(k->version));
 	ended(k, &end, lived);
 	k->stats.watching = false;
+	return end.verdict;
 }
 
 /* Spread, so that not all watchers of a cluster come back at once. */
@@ -182,7 +184,7 @@ void kube_watch_start(struct kube *k)
 	json_stream_free(TAKE(k->events));
 	r = path ? json_stream_new_deep(KUBE_OBJECT_MAX, KUBE_OBJECT_DEPTH, on_event, k, &k->events)
 		 : -ENOMEM;
-	k->request.verb = "watch";
+	k->request.verb = KUBE_WATCH;
 	k->request.on_ok = on_ok;
 	k->request.on_data = on_data;
 	k->request.on_done = on_done;
@@ -193,7 +195,5 @@ void kube_watch_start(struct kube *k)
 		if (!failed.text.text[0])
 			err_set(&failed.text, 0, "%s", strerror(-r));
 		kube_failed(k, &failed);
-		return;
 	}
-	k->stats.watches++;
 }

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """roost-confd: etcd's keys through a template into a file, checked and reloaded."""
 
+import json
 import os
+import pathlib
 import random
+import re
 import stat
 import time
 
 import pytest
 
 from lab import wait_until
-from lab.confd import OUT, PREFIX, RESOURCES, Confd
+from lab.agent import check_metrics
+from lab.confd import OUT, PORT, PREFIX, RESOURCES, Confd
 from lab.gateway import b64
 
 NODES = "{{#node.@list}}\n{{@name}} {{ip}}\n{{/node.@list}}\n"
+DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 LOG = f"echo reloaded >> {OUT}/log"
 
 
@@ -134,10 +139,127 @@ def test_a_reload_that_fails_brings_the_old_file_back(confd):
     wait_out(confd, "good\n")
     confd.put("a", "bad")
     confd.process.wait_log("error confd: web: .* the reload failed: exit 1: bad")
-    assert confd.out() == "good\n"
+    wait_out(confd, "good\n")  # it is tried again, so the new one is there for moments
     confd.put("a", "better")
     wait_out(confd, "better\n")
     wait_until(lambda: confd.files() == ["web"], 20, "nothing else in the folder")
+
+
+def test_a_reload_that_failed_is_tried_again(confd):
+    """Nothing changes in etcd; the daemon that is reloaded just comes back."""
+    confd.resource(text="{{a}}\n", reload=f"test -e {OUT}/daemon && cp {OUT}/web {OUT}/daemon")
+    confd.put("a", "1")
+    confd.start()
+    confd.process.wait_log("error confd: web: .* the reload failed: exit 1")
+    confd.node.write(f"{OUT}/daemon", "")
+    wait_until(lambda: confd.out("daemon") == "1\n", 30, "the reload")
+    wait_out(confd, "1\n")
+    confd.process.wait_log(f"info confd: web: {OUT}/web is published")
+    assert confd.process.log.count("the reload failed") == 1
+
+
+# --- an etcd that went back ----------------------------------------------------------------------
+
+KEEPS = f"error confd: web: {OUT}/web stays as it was: etcd was restored, emptied or replaced"
+TWO = "n1 1\nn2 2\n"
+
+
+def two_nodes(confd):
+    confd.resource(text=NODES, reload=LOG)
+    confd.put("node/n1", {"ip": "1"})
+    confd.put("node/n2", {"ip": "2"})
+    confd.start("--metrics", str(PORT))
+    confd.process.wait_log(f"info confd: web: {OUT}/web is published")  # so the reload has ended
+    assert (confd.out(), confd.out("log")) == (TWO, "reloaded\n")
+
+
+@pytest.mark.parametrize("new_id", [False, True], ids=["same-id", "new-id"])
+def test_the_file_outlives_a_wiped_etcd_until_its_keys_return(confd, etcd, new_id):
+    two_nodes(confd)
+    kept = 'roost_confd_resource_kept{resource="web"}'
+    assert confd.metrics()[kept] == 0
+    etcd.wipe(new_id)
+    confd.process.wait_log(KEEPS + f", and 2 keys such as {PREFIX}node/n. are missing or older", 60)
+    confd.put("node/n3", {"ip": "3"})
+    confd.put("node/n1", {"ip": "1"})
+    confd.process.wait_log("and 1 keys such as", 60)
+    confd.reload()  # neither this nor a new start makes it believe what is left
+    confd.process.wait_log("reload: 1 resources")
+    assert (confd.out(), confd.out("log")) == (TWO, "reloaded\n")
+    assert confd.metrics()[kept] == confd.metrics()['roost_confd_resource_failed{resource="web"}'] == 1
+    status, text = confd.get("/readyz")
+    problem, = json.loads(text)["problems"]
+    assert status == 200 and problem["part"] == "web" and "stays as it was" in problem["reason"]
+    confd.put("node/n2", {"ip": "22"})
+    wait_out(confd, "n1 1\nn2 22\nn3 3\n")
+    wait_until(lambda: confd.out("log") == "reloaded\n" * 2, 20, "the reload")
+    wait_until(lambda: confd.metrics()[kept] == 0, 20, "nothing to be kept")
+    assert json.loads(confd.get("/readyz")[1])["problems"] == []
+    now, text = confd.metrics(), confd.get("/metrics")[1]
+    check_metrics(text)
+    assert now['roost_confd_publications_total{resource="web",result="published"}'] == 2
+    assert now['roost_confd_reloads_total{resource="web",outcome="accepted"}'] == 2
+    documented = "".join((DOCS / name).read_text() for name in ("CONFD.md", "METRICS.md"))
+    assert not [n for n in re.findall(r"^# TYPE (roost_\S+)", text, re.M) if f"`{n}`" not in documented]
+
+
+def test_the_file_outlives_an_older_snapshot(confd, etcd):
+    two_nodes(confd)
+    snapshot = etcd.save()
+    confd.put("node/n2", {"ip": "22"})
+    confd.put("node/n3", {"ip": "3"})
+    wait_out(confd, "n1 1\nn2 22\nn3 3\n")
+    etcd.restore(snapshot)
+    confd.process.wait_log(KEEPS + ", and 2 keys such as", 60)
+    confd.etcd.delete(PREFIX + "node/n2")  # somebody means it
+    confd.process.wait_log(f"and 1 keys such as {PREFIX}node/n3", 60)
+    assert confd.out() == "n1 1\nn2 22\nn3 3\n"
+    confd.put("node/n3", {"ip": "3"})
+    wait_out(confd, "n1 1\nn3 3\n")
+
+
+def test_an_etcd_that_was_wiped_while_nobody_watched(confd, etcd):
+    """A start finds it, and every further start, until somebody accepts what is there now."""
+    two_nodes(confd)
+    assert confd.process.stop() == 0
+    for i in range(20):
+        confd.put("other", str(i))
+    assert confd.run("--once").returncode == 0
+    etcd.wipe()
+    confd.put("node/n3", {"ip": "3"})
+    done = confd.run("--once")
+    assert done.returncode == 1 and KEEPS + " since it was written" in done.stderr, done.stderr
+    confd.start()
+    confd.process.wait_log(KEEPS + " since it was written", 60)
+    for i in range(30):  # a revision beyond the former one proves nothing
+        confd.put("other", str(i))
+    confd.process.stop()
+    confd.start()
+    confd.process.wait_log(KEEPS, 60)
+    assert (confd.out(), confd.out("log")) == (TWO, "reloaded\n")
+    diff = confd.run("--dry-run")
+    assert diff.returncode == 2 and "-n1 1\n-n2 2\n+n3 3\n" in diff.stdout
+    done = confd.run("--once", "--accept", "--resource", "web")
+    assert done.returncode == 0, done.stderr
+    assert (confd.out(), confd.out("log")) == ("n3 3\n", "reloaded\n" * 2)
+    # The one that runs finds that the file is what the keys say.
+    confd.reload()
+    confd.process.wait_log(f"info confd: web: {OUT}/web is as it should be again", 60)
+    confd.put("node/n4", {"ip": "4"})
+    wait_out(confd, "n3 3\nn4 4\n")
+
+
+def test_where_there_is_no_file_there_is_nothing_to_keep(confd, etcd):
+    confd.resource(text=NODES)
+    confd.put("node/n1", {"ip": "1"})
+    confd.put("other", "1")
+    assert confd.run("--once").returncode == 0
+    etcd.wipe()
+    assert confd.run("--once").returncode == 1 and confd.out() == "n1 1\n"
+    confd.path().unlink()
+    assert confd.run("--once").returncode == 0 and confd.out() == ""
+    confd.put("node/n2", {"ip": "2"})
+    assert confd.run("--once").returncode == 0 and confd.out() == "n2 2\n"
 
 
 def test_one_bad_resource_among_three_stops_no_other(confd):

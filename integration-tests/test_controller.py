@@ -9,14 +9,15 @@ import time
 
 import pytest
 
-from lab.agent import PREFIX, pool, put
-from lab.controller import (Controller, Simulated, acts, etcd_txn, leader_id, owned, pool_of_all,
+from lab.agent import PREFIX, check_metrics, pool, put
+from lab.controller import (LEADER, Controller, Simulated, acts, etcd_txn, leader_id, owned, pool_of_all,
                             revoke_status)
 from lab.ctl import Ctl
-from lab.kube import KubeApi
+from lab.kube import KubeApi, reply
 from lab.wait import wait_until
 
 NOW = {"by": "test", "when": "2026-11-16T02:45:55Z", "now": True}
+DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 # reclaimAfter is at least 900 s; with such minutes that is 7.5 s.
 QUICK = ("--lease", "2", "--minute", "500")
 
@@ -259,9 +260,10 @@ def test_nodes_follow_kubernetes_but_not_blindly(lab, etcd, build):
         after = {kv.key: kv.mod for kv in etcd.list(PREFIX + "spec/")}
         assert {k for k in after if after[k] != before[k]} == {f"{PREFIX}spec/n4"}
 
-        # One that is deleted counts as removed; of what was deleted while nobody led too.
+        # Two that are deleted together count as removed; of what was deleted while nobody led too.
         api.delete("n0")
-        wait_until(lambda: "n0" in names(etcd, "removed/"), 30, "n0 to be removed")
+        api.delete("n1")
+        wait_until(lambda: names(etcd, "removed/") >= {"n0", "n1"}, 30, "n0 and n1 to be removed")
         assert json.loads(etcd.get(f"{PREFIX}removed/n0"))["by"] == "kubernetes"
         c.stop()
         api.delete("n5")
@@ -282,6 +284,88 @@ def test_nodes_follow_kubernetes_but_not_blindly(lab, etcd, build):
             api.put(f"n{i}")
         wait_until(lambda: "n5" not in names(etcd, "removed/") and spec(5).get(
             "kubernetesUid") == uid(5), 30, "n5 to be back")
+    finally:
+        api.close()
+
+
+def kubernetes_problem(c):
+    return 'roost_health_problem{part="kubernetes",level="warning"}' in c.metrics() or \
+        any(p["part"] == "kubernetes" for p in json.loads(c.get("/readyz")[1])["problems"])
+
+
+@pytest.mark.limit(120)
+def test_a_problem_with_kubernetes_ends_with_the_leadership(lab, etcd, build):
+    """Stopped while the API server was away, and leading again when it is back; counters go on."""
+    c = Controller(lab.node("c1"), build, etcd, *QUICK)
+    api = KubeApi(c.node)
+    try:
+        c.flags += ["--kubernetes", "--kubeconfig", api.kubeconfig(token="secret")]
+        api.put("n1", {"odd": "not ours"})
+        c.start()
+        wait_until(lambda: c.metrics().get("roost_kubernetes_connected") == 1, 30, "the watch")
+        now = c.metrics()
+        assert now["roost_kubernetes_nodes"] == now["roost_kubernetes_lists_total"] == 1
+        assert now["roost_kubernetes_watches_total"] == 1 and now["roost_kubernetes_silence_seconds"] < 60
+        assert now['roost_kubernetes_requests_total{verb="list",outcome="ok"}'] == 1
+        assert now['roost_kubernetes_left_out_total{what="label"}'] == 1
+        events = now["roost_kubernetes_events_total"]
+        api.touch("n1")
+        wait_until(lambda: c.metrics()["roost_kubernetes_events_total"] > events, 30, "an event")
+        api.compact()
+        wait_until(lambda: c.metrics()["roost_kubernetes_lists_total"] == 2, 30, "another list")
+        assert c.metrics()['roost_kubernetes_requests_total{verb="watch",outcome="expired"}'] >= 1
+
+        api.fault = lambda request: reply(503, "ServiceUnavailable", "away")
+        api.cut()
+        wait_until(lambda: kubernetes_problem(c), 30, "the problem")
+        now = c.metrics()
+        assert now['roost_kubernetes_requests_total{verb="watch",outcome="failed"}'] >= 1
+        assert now["roost_kubernetes_connected"] == 0
+        text = c.get("/metrics")[1]
+        check_metrics(text)
+        shown = set(re.findall(r"^# TYPE (roost_\S+)", text, re.M))
+        documented = "".join((DOCS / name).read_text() for name in ("CONTROLLER.md", "METRICS.md"))
+        assert shown and not [name for name in shown if f"`{name}`" not in documented]
+
+        c.process.pause()
+        before = leader_id(etcd)
+        wait_until(lambda: leader_id(etcd) != before, 30, "the lease to end")
+        api.fault = None
+        etcd.put(LEADER, json.dumps({"id": "another"}))
+        c.process.resume()
+        # A stand-by asks Kubernetes nothing, so it has no problem with it either.
+        wait_until(lambda: json.loads(c.get("/readyz")[1])["leader"] == "another", 30, "a stand-by")
+        assert not kubernetes_problem(c), c.get("/readyz")[1]
+        assert "roost_kubernetes_nodes" not in c.metrics()
+        etcd.delete(LEADER)
+        wait_until(lambda: c.metrics()["roost_controller_elections_total"] == 2 and
+                   c.metrics().get("roost_kubernetes_connected") == 1, 30, "it to lead again")
+        assert not kubernetes_problem(c), c.get("/readyz")[1]
+        after = c.metrics()
+        assert after["roost_kubernetes_lists_total"] >= 3
+        counters = [k for k in now if k.startswith("roost_kubernetes_") and "_total" in k]
+        assert len(counters) >= 14 and all(after[k] >= now[k] for k in counters)
+    finally:
+        api.close()
+
+
+def test_a_kubeconfig_that_is_put_right_ends_its_problem(lab, etcd, build):
+    """It was good at the start, and gone at the election."""
+    c = Controller(lab.node("c1"), build, etcd, *QUICK)
+    api = KubeApi(c.node)
+    try:
+        path = api.kubeconfig(token="secret")
+        c.flags += ["--kubernetes", "--kubeconfig", path]
+        etcd.put(LEADER, json.dumps({"id": "another"}))
+        c.start()
+        wait_until(lambda: c.get("/readyz")[0] == 200, 30, "a stand-by")
+        path.rename(f"{path}.away")
+        etcd.delete(LEADER)
+        wait_until(lambda: kubernetes_problem(c), 30, "the problem")
+        assert c.metrics()["roost_kubernetes_connected"] == 0
+        path.with_name(f"{path.name}.away").rename(path)
+        wait_until(lambda: c.metrics()["roost_kubernetes_connected"] == 1, 30, "the watch")
+        assert not kubernetes_problem(c), c.get("/readyz")[1]
     finally:
         api.close()
 

@@ -417,6 +417,69 @@ def check_daemon_set(d, docs):
             assert ("ConfigMap", v["configMap"]["name"]) in docs
 
 
+def _count(value, replicas, up):
+    """maxSurge is rounded up, maxUnavailable down."""
+    if isinstance(value, int):
+        return value
+    share = int(value.rstrip("%")) * replicas
+    return -(-share // 100) if up else share // 100
+
+
+class Rollout:
+    """A Deployment on so many nodes, by the documented rules: never more pods than replicas and
+    maxSurge, never fewer available ones than replicas less maxUnavailable (ones that are not
+    available may go at any time), and a pod runs where its affinity allows it to."""
+
+    def __init__(self, deployment, nodes):
+        self.replicas, self.nodes = deployment["replicas"], nodes
+        rolling = deployment.get("strategy", {}).get("rollingUpdate", {})
+        self.surge = _count(rolling.get("maxSurge", "25%"), self.replicas, True)
+        self.unavailable = _count(rolling.get("maxUnavailable", "25%"), self.replicas, False)
+        pod = deployment["template"]["spec"]
+        self.required = "requiredDuringSchedulingIgnoredDuringExecution" in \
+            pod.get("affinity", {}).get("podAntiAffinity", {})
+        self.pods = []  # [version, node or None]
+        self.scale("old", self.replicas)
+
+    def load(self, node):
+        return sum(p[1] == node for p in self.pods)
+
+    def schedule(self):
+        for pod in self.pods:
+            free = [n for n in range(self.nodes) if not (self.required and self.load(n))]
+            if pod[1] is None and free:
+                pod[1] = min(free, key=self.load)
+
+    def scale(self, version, n):
+        self.pods += [[version, None] for _ in range(n)]
+        self.schedule()
+
+    def step(self):
+        new = sum(p[0] == "new" for p in self.pods)
+        room = min(self.replicas + self.surge - len(self.pods), self.replicas - new)
+        if room > 0:
+            self.scale("new", room)
+            return True
+        available = sum(p[1] is not None for p in self.pods)
+        spare = available - (self.replicas - self.unavailable)
+        for pod in sorted((p for p in self.pods if p[0] == "old"), key=lambda p: p[1] is not None):
+            if pod[1] is None or spare > 0:
+                self.pods.remove(pod)
+                self.schedule()
+                return True
+        return False
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3])
+def test_a_rollout_of_the_controller_ends_on_any_number_of_nodes(nodes):
+    rollout = Rollout(documents("controller.yaml")["Deployment", "roost-controller"]["spec"], nodes)
+    while rollout.step():
+        assert sum(p[1] is not None for p in rollout.pods) >= 1, "nobody would lead"
+    assert [p[0] for p in rollout.pods] == ["new", "new"], rollout.pods
+    assert None not in (p[1] for p in rollout.pods)
+    assert nodes == 1 or len({p[1] for p in rollout.pods}) == 2, "both on one node"
+
+
 def test_the_controllers_manifest_asks_for_no_more_than_it_needs():
     docs = documents("controller.yaml")
     account = {"kind": "ServiceAccount", "name": "roost-controller", "namespace": "roost-system"}
@@ -429,8 +492,8 @@ def test_the_controllers_manifest_asks_for_no_more_than_it_needs():
     pod = deployment["template"]["spec"]
     labels = deployment["template"]["metadata"]["labels"]
     assert deployment["replicas"] == 2 and deployment["selector"]["matchLabels"] == labels
-    apart, = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    assert apart["labelSelector"]["matchLabels"] == labels
+    apart, = pod["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert apart["podAffinityTerm"]["labelSelector"]["matchLabels"] == labels
     assert ("ServiceAccount", pod["serviceAccountName"]) in docs and "hostNetwork" not in pod
     assert pod["securityContext"]["runAsNonRoot"] is True
     container, = pod["containers"]

@@ -14,6 +14,7 @@ import json
 import pathlib
 import signal
 import socket
+import subprocess
 
 from . import cni
 from .wait import wait_until
@@ -232,6 +233,16 @@ def samples(text):
     """Of an exposition text, each sample by its name with labels."""
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+def check_metrics(text):
+    """An exposition text is one that Prometheus takes."""
+    checked = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
+                             capture_output=True, check=False)
+    assert checked.returncode == 0 and not checked.stderr, checked.stderr
+    # Prometheus drops all but one of two samples with one name; promtool does not look for them.
+    names = [line.rsplit(" ", 1)[0] for line in text.splitlines() if not line.startswith("#")]
+    assert sorted(names) == sorted(set(names))
 
 
 def put(etcd, key, **record):

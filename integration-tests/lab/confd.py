@@ -4,6 +4,9 @@
 import json
 import signal
 
+from .agent import samples
+
+PORT = 9642
 PREFIX = "/roost/v1/"
 RESOURCES, TEMPLATES, OUT = "/etc/roost/confd.d", "/etc/roost/templates", "/run/out"
 
@@ -47,6 +50,16 @@ class Confd:
 
     def reload(self):
         self.process.signal(signal.SIGHUP)
+
+    def get(self, path):
+        """(status, text) by --metrics PORT."""
+        done = self.node.run(["curl", "-s", "-w", "\n%{http_code}",
+                              f"http://127.0.0.1:{PORT}{path}"], check=False)
+        body, status = done.stdout.rsplit("\n", 1)
+        return int(status), body
+
+    def metrics(self):
+        return samples(self.get("/metrics")[1])
 
     # --- what comes out -------------------------------------------------------------------------
 
