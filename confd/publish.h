@@ -2,8 +2,7 @@
 /*
  * A text becomes a file that a daemon runs on, or the reason is known why not.
  *
- *   change -> pace -> render -> [publish]: equal? -> candidate -> check -> rename -> reload ->
- * outcome
+ *   change -> pace -> render -> [publish]: equal? -> candidate -> check -> rename -> reload -> outcome
  *
  * On the loop; never blocks but for the disk. One publication at a time; changes that come
  * meanwhile, or faster than the pace allows, wait together and the newest state is what gets
