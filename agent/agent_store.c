@@ -80,6 +80,8 @@ const char *agent_why_unregistered(void *arg)
 {
 	struct agent *a = arg;
 
+	if (!a->connected && a->etcd_error[0])
+		return a->etcd_error;
 	if (a->registration)
 		return register_reason(a->registration);
 	return health_reason(a->health, "address") ?: "this node's address is not chosen yet";
@@ -269,7 +271,7 @@ void agent_on_identify(void *arg)
 	r = choose(a, &chosen, &err);
 	if (r < 0) {
 		health_set(a->health, "address", LOG_LEVEL_ERROR,
-			   "no address for this node: %s; give one with --address", err.text);
+			   "no address for this node: %s", err.text);
 		a->compared = false;
 		timer_set(a->timers, &a->identify, 5000, 1000);
 		return;

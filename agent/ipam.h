@@ -37,7 +37,7 @@ struct ipam_options {
 	/* NULL: not registered. */
 	const struct fence *(*fence)(void *arg);
 	void (*fence_moved)(int64_t revision, void *arg);
-	/* Why not registered; "" if it is. */
+	/* Why the server is out of reach or this node not registered; "" if neither is so. */
 	const char *(*reason)(void *arg);
 	/* What our record promises, at the least; 0: there is no registration yet. */
 	uint32_t (*promise)(void *arg);

@@ -271,6 +271,8 @@ void ipam_blocks_done(struct ipam *m);
 
 /* ipam_claims.c */
 bool ipam_can_claim(const struct ipam *m, struct err *why);
+/* The sentence for a server out of reach, or a node that is not registered; with its cause. */
+void ipam_unregistered(const struct ipam *m, struct err *why);
 /* 0: under way or started; -EAGAIN: not possible now. */
 int ipam_claim(struct ipam *m, const struct block_need *need);
 bool ipam_claiming(const struct ipam *m, const char *pool, const struct prefix *specific);

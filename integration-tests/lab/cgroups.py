@@ -17,6 +17,32 @@ def parent(lab_id):
     return f"/{lab_id}"
 
 
+class Weighted:
+    """A group of the lab with a share of the CPU, as kubelet and systemd give it: for as long as all want it.
+
+        with Weighted(lab.id, "pod", shares=1024) as group: group.add(pid)
+    """
+
+    def __init__(self, lab_id, name, shares):
+        """shares: cpu.shares of cgroup v1; in v2 the weight that kubelet makes of it."""
+        v1 = ROOT / "cpu"
+        self.folder = (v1 if v1.exists() else ROOT) / lab_id / name
+        if not v1.exists():
+            self.folder.parent.mkdir(exist_ok=True)
+            for folder in (ROOT, self.folder.parent):
+                (folder / "cgroup.subtree_control").write_text("+cpu")
+        self.folder.mkdir(parents=True)
+        file, value = (("cpu.shares", shares) if v1.exists()
+                       else ("cpu.weight", 1 + (shares - 2) * 9999 // 262142))
+        (self.folder / file).write_text(str(value))
+
+    def add(self, pid):
+        """This process with its threads, and its children of now and later."""
+        for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            self.add(int(child))
+        (self.folder / "cgroup.procs").write_text(str(pid))
+
+
 def found(prefix):
     """Folders of labs whose id is, or begins with, prefix and a dot, in every hierarchy."""
     return [p for top in (ROOT, *ROOT.iterdir()) if top.is_dir()
