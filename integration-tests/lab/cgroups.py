@@ -18,23 +18,23 @@ def parent(lab_id):
 
 
 class Weighted:
-    """A group of the lab with a share of the CPU, as kubelet and systemd give it: for as long as all want it.
+    """A group of one lab with a share of the CPU, as kubelet and systemd give it.
 
-        with Weighted(lab.id, "pod", shares=1024) as group: group.add(pid)
+    At the top, beside the kernel's own threads: below one with a large share, work that those do
+    for us (a namespace's end, a lock's release) would wait for the busy ones.
+
+        Weighted(lab.id, "pod", shares=1024).add(pid)
     """
 
     def __init__(self, lab_id, name, shares):
         """shares: cpu.shares of cgroup v1; in v2 the weight that kubelet makes of it."""
         v1 = ROOT / "cpu"
-        self.folder = (v1 if v1.exists() else ROOT) / lab_id / name
+        self.folder = (v1 if v1.exists() else ROOT) / f"{lab_id}.{name}"
         if not v1.exists():
-            self.folder.parent.mkdir(exist_ok=True)
-            for folder in (ROOT, self.folder.parent):
-                (folder / "cgroup.subtree_control").write_text("+cpu")
-        self.folder.mkdir(parents=True)
-        file, value = (("cpu.shares", shares) if v1.exists()
-                       else ("cpu.weight", 1 + (shares - 2) * 9999 // 262142))
-        (self.folder / file).write_text(str(value))
+            (ROOT / "cgroup.subtree_control").write_text("+cpu")
+        self.folder.mkdir()
+        value = shares if v1.exists() else 1 + (shares - 2) * 9999 // 262142
+        (self.folder / ("cpu.shares" if v1.exists() else "cpu.weight")).write_text(str(value))
 
     def add(self, pid):
         """This process with its threads, and its children of now and later."""
