@@ -223,6 +223,7 @@ int agent_start_registration(struct agent *a)
 	if (a->routing)
 		routing_set_self(a->routing, &a->identity);
 	overlay_set_self(a->overlay, &a->identity);
+	ipam_set_self(a->ipam, a->identity.ipv4.address.family, a->identity.ipv6.address.family);
 	r = report_new(&report, &a->report);
 	return r ?: register_new(&registration, &a->registration);
 }
