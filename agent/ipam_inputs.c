@@ -327,6 +327,9 @@ static bool tell_family(struct ipam *m, const struct pool_view *v, const char *p
 	if (!m->self_known || (six ? m->self_ipv6 : m->self_ipv4) || !pool_view_serves(v) ||
 	    strcmp(v->network, "default") != 0 || strcmp(v->pool->origin, RANGE_ORIGIN) == 0)
 		return false;
+	/* A tunnel carries both families, whichever its ends have. */
+	if (!v->pool->routed || v->pool->encapsulation != ENCAPSULATION_NONE)
+		return false;
 	health_set(
 		m->o.health, part, LOG_LEVEL_WARNING,
 		"its addresses are %s, but this node has no %s address: other nodes cannot reach "
