@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an ADD says when the agent cannot give an address, or does not get to run."""
 
-import ctypes
-import os
 import pathlib
 import re
-import struct
 
 import pytest
 
@@ -14,7 +11,6 @@ from lab.agent import Agent, pool
 from lab.cni import conf, failure
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SYS_SCHED_GETATTR = 315  # of x86_64
 
 
 @pytest.fixture
@@ -42,26 +38,6 @@ def test_an_add_says_at_once_that_the_node_has_no_address(lonely, roost, node):
 
 
 # --- weight --------------------------------------------------------------------------------------
-
-
-def sched_runtime(pid):
-    """What the kernel has as a task's own slice, in ns; 0: the usual one."""
-    attr = ctypes.create_string_buffer(48)
-    if ctypes.CDLL(None, use_errno=True).syscall(SYS_SCHED_GETATTR, pid, attr, len(attr), 0) < 0:
-        raise OSError(ctypes.get_errno(), "sched_getattr")
-    return struct.unpack("=IIQiIQQQ", attr.raw)[5]
-
-
-@pytest.mark.skipif(os.uname().machine != "x86_64" or
-                    tuple(int(n) for n in os.uname().release.split(".")[:2]) < (6, 12),
-                    reason="kernels before 6.12 have one slice for all")
-def test_the_agent_asks_for_early_turns_and_its_children_do_not(agent):
-    """A short slice brings it to a core soon where others are busy, whatever its weight is."""
-    usual = sched_runtime(os.getpid())
-    children = [int(c) for c in pathlib.Path(
-        f"/proc/{agent.process.pid}/task/{agent.process.pid}/children").read_text().split()]
-    assert sched_runtime(agent.process.pid) == 100000 < usual
-    assert children and all(sched_runtime(c) == usual for c in children)
 
 
 def test_what_we_ship_gives_the_agent_a_weight():
