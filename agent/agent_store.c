@@ -271,8 +271,8 @@ void agent_on_identify(void *arg)
 	}
 	r = choose(a, &chosen, &err);
 	if (r < 0) {
-		health_set(a->health, "address", LOG_LEVEL_ERROR,
-			   "no address for this node: %s", err.text);
+		health_set(a->health, "address", LOG_LEVEL_ERROR, "no address for this node: %s",
+			   err.text);
 		a->compared = false;
 		timer_set(a->timers, &a->identify, 5000, 1000);
 		return;

@@ -321,11 +321,13 @@ static int inputs_decode(struct ipam *m, struct inputs *in)
 /* Pods get addresses of it that other nodes cannot reach: they have no next hop of that family. */
 static bool tell_family(struct ipam *m, const struct pool_view *v, const char *part)
 {
-	const bool six = v->pool && v->cidr.address.family == AF_INET6;
+	const bool six = v->cidr.address.family == AF_INET6;
 	const char *family = six ? "IPv6" : "IPv4";
 
-	if (!m->self_known || (six ? m->self_ipv6 : m->self_ipv4) || !pool_view_serves(v) ||
-	    strcmp(v->network, "default") != 0 || strcmp(v->pool->origin, RANGE_ORIGIN) == 0)
+	if (!v->pool || !pool_view_serves(v) || strcmp(v->network, "default") != 0 ||
+	    strcmp(v->pool->origin, RANGE_ORIGIN) == 0)
+		return false;
+	if (!m->self_known || (six ? m->self_ipv6 : m->self_ipv4))
 		return false;
 	/* A tunnel carries both families, whichever its ends have. */
 	if (!v->pool->routed || v->pool->encapsulation != ENCAPSULATION_NONE)
