@@ -80,6 +80,8 @@ const char *agent_why_unregistered(void *arg)
 {
 	struct agent *a = arg;
 
+	if (!a->connected && a->etcd_error[0])
+		return a->etcd_error;
 	if (a->registration)
 		return register_reason(a->registration);
 	return health_reason(a->health, "address") ?: "this node's address is not chosen yet";
@@ -221,6 +223,7 @@ int agent_start_registration(struct agent *a)
 	if (a->routing)
 		routing_set_self(a->routing, &a->identity);
 	overlay_set_self(a->overlay, &a->identity);
+	ipam_set_self(a->ipam, a->identity.ipv4.address.family, a->identity.ipv6.address.family);
 	r = report_new(&report, &a->report);
 	return r ?: register_new(&registration, &a->registration);
 }
@@ -268,8 +271,8 @@ void agent_on_identify(void *arg)
 	}
 	r = choose(a, &chosen, &err);
 	if (r < 0) {
-		health_set(a->health, "address", LOG_LEVEL_ERROR,
-			   "no address for this node: %s; give one with --address", err.text);
+		health_set(a->health, "address", LOG_LEVEL_ERROR, "no address for this node: %s",
+			   err.text);
 		a->compared = false;
 		timer_set(a->timers, &a->identify, 5000, 1000);
 		return;

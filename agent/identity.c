@@ -251,6 +251,31 @@ static bool choose_default(struct choice *x, sa_family_t family)
 	return false;
 }
 
+/*
+ * The family that neither etcd nor a default route shows: where the other one is. Never a temporary
+ * or deprecated address. One that the kernel still checks is better than none: the choice is for
+ * the whole boot, which may have begun a second ago.
+ */
+static bool choose_beside(struct choice *x, sa_family_t family)
+{
+	const struct prefix *other = slot(x->id, family == AF_INET ? AF_INET6 : AF_INET);
+	const struct identity_local *at = other->address.family ? local_of(x->c, &other->address)
+								: NULL;
+
+	for (int round = 0; at && round < 2; round++)
+		for (size_t i = 0; i < x->c->n_locals; i++) {
+			const struct identity_local *l = &x->c->locals[i];
+
+			if (l->link != at->link || l->address.address.family != family ||
+			    l->second_rate || l->tentative != (round == 1) ||
+			    !fits(x, &l->address.address, "on ", l->link_name))
+				continue;
+			take(x, &l->address, "beside the other family's on ", l->link_name);
+			return true;
+		}
+	return false;
+}
+
 /* FNV-1a of the name: stable over boots, and what has no IPv4 address has to have some number. */
 static struct address made_router_id(const char *name)
 {
@@ -286,12 +311,16 @@ int identity_choose(const struct identity_candidates *c, const struct prefix *po
 
 	ret->ipv4 = ret->ipv6 = (struct prefix){ 0 };
 	ret->reason[0] = '\0';
-	if (c->n_configured)
+	if (c->n_configured) {
 		choose_configured(&x);
-	else
+	} else {
 		for (size_t i = 0; i < ARRAY_SIZE(families); i++)
 			if (!choose_source(&x, families[i]))
 				choose_default(&x, families[i]);
+		for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+			if (!slot(ret, families[i])->address.family)
+				choose_beside(&x, families[i]);
+	}
 	if (!ret->ipv4.address.family && !ret->ipv6.address.family)
 		return none_fits(&x, err);
 	ret->router_id = ret->ipv4.address.family ? ret->ipv4.address : made_router_id(ret->name);

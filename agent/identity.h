@@ -57,6 +57,7 @@ struct identity_local {
 	unsigned link;
 	char link_name[IF_NAME_TEXT];
 	bool second_rate; /* secondary, temporary or deprecated: only if nothing else is there */
+	bool tentative;   /* still being checked for duplicates: for a second or two after boot */
 };
 struct identity_default {
 	sa_family_t family;
@@ -90,9 +91,11 @@ static inline void identity_candidates_done_auto(struct identity_candidates *c)
 /*
  * Sets addresses, router id and reason of *ret, whose name is already set. For each family:
  * configured; else the first source towards etcd that fits; else the best address of the
- * default route's interface. What is configured for one family rules out the others: an
- * operator who says "this address" means this one. -EADDRNOTAVAIL with a sentence that says
- * what was there and why it does not fit. pools: no address of theirs is a node's own.
+ * default route's interface; else, once the other family has one, an address of the interface
+ * that holds it, because many networks have IPv6 without a default route. What is configured
+ * for one family rules out the others: an operator who says "this address" means this one.
+ * -EADDRNOTAVAIL with a sentence that says what was there and why it does not fit. pools: no
+ * address of theirs is a node's own.
  */
 int identity_choose(const struct identity_candidates *c, const struct prefix *pools, size_t n_pools,
 		    struct identity *ret, struct err *err);

@@ -153,6 +153,7 @@ static int on_address(const struct nlmsghdr *hdr, void *arg)
 		return 0;
 	local.address.length = body->ifa_prefixlen;
 	local.second_rate = flags & lesser;
+	local.tentative = flags & IFA_F_TENTATIVE;
 	if (!if_indextoname(local.link, local.link_name))
 		snprintf(local.link_name, sizeof(local.link_name), "%u", local.link);
 	if (MORE(c->locals, c->n_locals) < 0)

@@ -214,6 +214,34 @@ static void without_ipv4_the_router_id_is_made_from_the_name(void **unused)
 	assert_int_equal(a.ipv6.length, 128);
 }
 
+static void ipv6_without_a_default_route_is_found_beside_ipv4(void **unused)
+{
+	(void)unused;
+	struct machine m = { 0 }, six = { 0 };
+
+	source(&m, "10.0.0.1", "10.0.0.9");
+	local(&m, ETH0, "fd00:1::1/64");
+	local(&m, ETH1, "10.0.0.1/22");
+	local(&m, ETH1, "fe80::1/64");
+	local(&m, ETH1, "fd00:2::9/64");
+	m.locals[m.c.n_locals - 1].second_rate = true;
+	/* Nothing but a link-local and a temporary address there: none. */
+	expect(&m, "10.0.0.1/22 10.0.0.1 (10.0.0.1: source address towards etcd 10.0.0.9)");
+	local(&m, ETH1, "fd00:2::5/64");
+	m.locals[m.c.n_locals - 1].tentative = true;
+	expect(&m, "10.0.0.1/22,fd00:2::5/64 10.0.0.1 (10.0.0.1: source address towards etcd "
+		   "10.0.0.9; fd00:2::5: beside the other family's on eth1)");
+	local(&m, ETH1, "fd00:2::1/64");
+	expect(&m, "10.0.0.1/22,fd00:2::1/64 10.0.0.1 (10.0.0.1: source address towards etcd "
+		   "10.0.0.9; fd00:2::1: beside the other family's on eth1)");
+	/* And the other way round. */
+	source(&six, "fd00:2::1", "fd00:2::9");
+	local(&six, ETH1, "fd00:2::1/64");
+	local(&six, ETH1, "10.0.0.1/22");
+	expect(&six, "10.0.0.1/22,fd00:2::1/64 10.0.0.1 (fd00:2::1: source address towards etcd "
+		     "fd00:2::9; 10.0.0.1: beside the other family's on eth1)");
+}
+
 static void what_is_configured_is_taken_as_it_is_and_alone(void **unused)
 {
 	(void)unused;
@@ -329,6 +357,7 @@ int main(void)
 		cmocka_unit_test(the_second_member_of_etcd_may_lead_to_a_better_source),
 		cmocka_unit_test(each_family_is_chosen_by_itself),
 		cmocka_unit_test(without_ipv4_the_router_id_is_made_from_the_name),
+		cmocka_unit_test(ipv6_without_a_default_route_is_found_beside_ipv4),
 		cmocka_unit_test(what_is_configured_is_taken_as_it_is_and_alone),
 		cmocka_unit_test(when_nothing_fits_the_sentence_says_why),
 		cmocka_unit_test(very_many_candidates_do_not_overflow_the_sentence),

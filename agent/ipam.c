@@ -97,9 +97,30 @@ static bool has_authority(const struct ipam *m, struct err *why)
 	return false;
 }
 
+/* With the cause: whoever started the pod sees this sentence, and not the agent's log. */
+void ipam_unregistered(const struct ipam *m, struct err *why)
+{
+	const char *reason = m->o.reason(m->o.arg);
+
+	err_set(why, 0,
+		m->connected ? "this node is not registered with %s%s%s"
+			     : "%s cannot be reached%s%s",
+		ipam_server(m), reason[0] ? ": " : "", reason);
+}
+
+/* Before it has served: what is it waiting for? */
+static void starting(const struct ipam *m, const char *otherwise, struct err *why)
+{
+	if (m->connected && ipam_all_listed(m) && !m->o.fence(m->o.arg))
+		ipam_unregistered(m, why);
+	else
+		err_set(why, 0, "%s %s", otherwise, ipam_server(m));
+}
+
 bool ipam_ready(struct ipam *m, struct err *why)
 {
 	bool known = ipam_all_listed(m) && m->o.fence(m->o.arg) && m->connected;
+	const char *reason;
 
 	if (m->damaged && !m->host_listed) {
 		err_set(why, 0,
@@ -108,15 +129,18 @@ bool ipam_ready(struct ipam *m, struct err *why)
 		return false;
 	}
 	if (!known && !m->local && !m->authority.removed) {
+		if (m->connected) {
+			starting(m, "it is still reading", why);
+			return false;
+		}
+		reason = m->o.reason(m->o.arg);
 		err_set(why, 0,
-			m->connected ? "it is still reading %s"
-				     : "%s has not answered yet, and there is no local copy of "
-				       "this boot",
-			ipam_server(m));
+			"%s has not answered yet, and there is no local copy of this boot%s%s",
+			ipam_server(m), reason[0] ? ": " : "", reason);
 		return false;
 	}
 	if (!m->served && (known ? unverified(m) : !m->start_over) && !m->authority.removed) {
-		err_set(why, 0, "it has just started and is asking %s", ipam_server(m));
+		starting(m, "it has just started and is asking", why);
 		return false;
 	}
 	if (!has_authority(m, why))

@@ -37,7 +37,7 @@ struct ipam_options {
 	/* NULL: not registered. */
 	const struct fence *(*fence)(void *arg);
 	void (*fence_moved)(int64_t revision, void *arg);
-	/* Why not registered; "" if it is. */
+	/* Why the server is out of reach or this node not registered; "" if neither is so. */
 	const char *(*reason)(void *arg);
 	/* What our record promises, at the least; 0: there is no registration yet. */
 	uint32_t (*promise)(void *arg);
@@ -81,6 +81,8 @@ void ipam_lost(struct ipam *m);
 bool ipam_holds(const struct ipam *m);
 void ipam_removed(struct ipam *m, bool removed);
 void ipam_notice(struct ipam *m, enum store_notice notice);
+/* Of which families this node has an address: pools of another are reported. */
+void ipam_set_self(struct ipam *m, bool ipv4, bool ipv6);
 /* etcd takes writes that it refused before: what rests goes on now. */
 void ipam_retry(struct ipam *m);
 /* Asks etcd now, and not within a minute: is every block still ours, and is that proven? */

@@ -17,10 +17,8 @@ bool ipam_can_claim(const struct ipam *m, struct err *why)
 {
 	if (ipam_recovering(m, why))
 		return false;
-	if (!ipam_fence_revision(m))
-		err_set(why, 0, "this node is not registered with %s", ipam_server(m));
-	else if (!m->connected)
-		err_set(why, 0, "%s cannot be reached", ipam_server(m));
+	if (!m->connected || !ipam_fence_revision(m))
+		ipam_unregistered(m, why);
 	else if (m->refused.set)
 		err_set(why, 0, "%s", m->refusal.text);
 	else if (!m->watches[INPUT_EXTENTS].in_sync || !m->watches[INPUT_POOLS].in_sync)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "ipam/ranges.h"
 #include "lib/clock.h"
 #include "lib/json.h"
 
@@ -317,6 +318,38 @@ static int inputs_decode(struct ipam *m, struct inputs *in)
 	return r;
 }
 
+/* Pods get addresses of it that other nodes cannot reach: they have no next hop of that family. */
+static bool tell_family(struct ipam *m, const struct pool_view *v, const char *part)
+{
+	const bool six = v->cidr.address.family == AF_INET6;
+	const char *family = six ? "IPv6" : "IPv4";
+
+	if (!v->pool || !pool_view_serves(v) || strcmp(v->network, "default") != 0 ||
+	    strcmp(v->pool->origin, RANGE_ORIGIN) == 0)
+		return false;
+	if (!m->self_known || (six ? m->self_ipv6 : m->self_ipv4))
+		return false;
+	/* A tunnel carries both families, whichever its ends have. */
+	if (!v->pool->routed || v->pool->encapsulation != ENCAPSULATION_NONE)
+		return false;
+	health_set(
+		m->o.health, part, LOG_LEVEL_WARNING,
+		"its addresses are %s, but this node has no %s address: other nodes cannot reach "
+		"its pods by %s; give the node's interface one and reboot, start the agent with "
+		"--address IPV4,IPV6, or exclude this node by the pool's nodeSelector",
+		family, family, family);
+	return true;
+}
+
+void ipam_set_self(struct ipam *m, bool ipv4, bool ipv6)
+{
+	m->self_known = true;
+	m->self_ipv4 = ipv4;
+	m->self_ipv6 = ipv6;
+	m->stale = true;
+	pass_mark(m->pass);
+}
+
 /* What is wrong with which record, told once when it changes. */
 static void tell_wrong(struct ipam *m)
 {
@@ -338,7 +371,7 @@ static void tell_wrong(struct ipam *m)
 			continue;
 		if (v->wrong.text[0])
 			health_set(m->o.health, part, LOG_LEVEL_ERROR, "%s", v->wrong.text);
-		else if (v->note.text[0])
+		else if (!tell_family(m, v, part) && v->note.text[0])
 			health_set(m->o.health, part, LOG_LEVEL_WARNING, "%s", v->note.text);
 	}
 	health_sweep(m->o.health, KEYS_POOL);

@@ -149,8 +149,9 @@ struct ipam {
 	struct raw *raws; /* sorted by key */
 	size_t n_raws, raws_room;
 	struct inputs inputs;
-	bool stale;       /* raws changed since configured */
-	bool unsaved;     /* raws changed since written to the file */
+	bool stale;                            /* raws changed since configured */
+	bool self_known, self_ipv4, self_ipv6; /* which families this node has an address of */
+	bool unsaved;                          /* raws changed since written to the file */
 	bool local;       /* the files of this boot let us serve without etcd */
 	bool damaged;     /* some of them cannot be read: etcd must tell what they held */
 	bool host_listed; /* once: from then on our memory is right, whatever etcd has */
@@ -271,6 +272,8 @@ void ipam_blocks_done(struct ipam *m);
 
 /* ipam_claims.c */
 bool ipam_can_claim(const struct ipam *m, struct err *why);
+/* The sentence for a server out of reach, or a node that is not registered; with its cause. */
+void ipam_unregistered(const struct ipam *m, struct err *why);
 /* 0: under way or started; -EAGAIN: not possible now. */
 int ipam_claim(struct ipam *m, const struct block_need *need);
 bool ipam_claiming(const struct ipam *m, const char *pool, const struct prefix *specific);

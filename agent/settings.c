@@ -60,7 +60,7 @@ static const struct option_def defs[] = {
 	  .check = settings_address_check,
 	  .help = "this node's address, or one of each family; without it the source address "
 		  "towards etcd (or the lease server), else that of the default route's "
-		  "interface" },
+		  "interface, else one beside the other family's" },
 	{ OPTION(settings, run_dir, "run-dir", PATH), .initial = "/run/roost", .argument = "DIR",
 	  .help = "where state and the agent's socket lie; must not survive a reboot" },
 	{ OPTION(settings, bird_config, "bird-config", TEXT), .initial = BIRD_CONFIG,

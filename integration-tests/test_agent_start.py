@@ -10,8 +10,9 @@ import time
 import pytest
 
 from lab import wait_until
-from lab.agent import PREFIX, pool, put
+from lab.agent import PREFIX, Agent, pool, put
 from lab.cni import failure
+from lab.ctl import Ctl
 from lab.process import sanitizer_errors
 from lab.statics import FAR, StaticScene
 
@@ -285,3 +286,33 @@ def test_a_removed_node_drains(etcd, agents):
     etcd.delete(PREFIX + "removed/n1")
     agent.wait_ready()
     assert agent.assign("b")
+
+
+# --- IPv6 ----------------------------------------------------------------------------------------
+
+
+def test_ipv6_is_found_without_a_default_route(lab, dual_etcd, build):
+    """etcd is asked by IPv4, and there is no default route: the address beside the IPv4 one counts."""
+    agent = Agent(lab.node(), build, dual_etcd).start()
+    record = json.loads(dual_etcd.get(f"{PREFIX}node/{agent.node.name}"))
+    assert record["ipv6"].startswith("fd50::") and record["ipv4"], record
+    # Not one that is going away.
+    other = Agent(lab.node(), build, dual_etcd)
+    other.node.run("ip -6 addr change " + next(
+        w for w in other.node.run("ip -6 -o addr show scope global").stdout.split() if "fd50" in w)
+        + " dev " + other.node.run("ip -6 -o addr show scope global").stdout.split()[1]
+        + " preferred_lft 0")
+    other.start()
+    assert "ipv6" not in json.loads(dual_etcd.get(f"{PREFIX}node/{other.node.name}"))
+
+
+def test_an_ipv6_pool_on_a_node_without_ipv6_is_reported(agent, etcd, build):
+    pool(etcd, "six", "fd77::/112")
+    told = wait_until(lambda: [h for h in agent.status()["health"] if h != "ok" and
+                               h["part"] == "pool/six"], 10, "health", errors=(TypeError,))
+    assert "this node has no IPv6 address" in told[0]["reason"], told
+    said = Ctl(agent.node, build, etcd).run("status").stdout
+    assert "All is well" not in said and "this node has no IPv6 address" in said, said
+    # For other nodes only: nothing to report here.
+    pool(etcd, "six", "fd77::/112", nodeSelector="has(six)")
+    wait_until(lambda: agent.status()["health"] == "ok", 10, "health")

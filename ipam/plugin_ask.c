@@ -1,11 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <string.h>
 
 #include "ipam/plugin.h"
 #include "lib/local_client.h"
 
-static void explain_silence(const struct cni_call *call, int r, unsigned deadline_ms,
-			    const struct err *why, struct cni_error *e)
+/* What the agent was asked for, as a part of a sentence. */
+static const char *step(const char *path)
+{
+	static const struct {
+		const char *path, *words;
+	} steps[] = {
+		{ "/v1/ipam/assign", "give the pod its addresses" },
+		{ "/v1/ipam/release", "take the pod's addresses back" },
+		{ "/v1/attach", "route to the pod's link (it has its addresses and its link)" },
+		{ "/v1/detach", "take the pod out of routing" },
+		{ "/v1/node", "tell the MTU of this node" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+		if (strcmp(path, steps[i].path) == 0)
+			return steps[i].words;
+	return "answer";
+}
+
+#define SLOW                                                                                       \
+	"it or this machine may lack CPU time: see the agent's CPU request or CPUWeight=, and "    \
+	"roostctl status"
+
+/* Never "within 0 ms": then it was not this step that took the time. */
+static void explain_late(const struct cni_call *call, const char *path, unsigned deadline_ms,
+			 struct cni_error *e)
+{
+	if (deadline_ms == 0)
+		cni_fail(e, CNI_CODE_TRY_AGAIN,
+			 "no time is left to ask the roost agent on %s to %s: the steps before it "
+			 "took the whole %u ms of this call; " SLOW,
+			 call->conf.socket, step(path), cni_time_ms(call->env.verb));
+	else
+		cni_fail(e, CNI_CODE_TRY_AGAIN,
+			 "the roost agent on %s did not %s within %u ms of the %u ms of this "
+			 "call; " SLOW,
+			 call->conf.socket, step(path), deadline_ms, cni_time_ms(call->env.verb));
+}
+
+static void explain_silence(const struct cni_call *call, const char *path, int r,
+			    unsigned deadline_ms, const struct err *why, struct cni_error *e)
 {
 	const char *socket = call->conf.socket;
 
@@ -17,8 +57,7 @@ static void explain_silence(const struct cni_call *call, int r, unsigned deadlin
 			 socket);
 		break;
 	case -ETIMEDOUT:
-		cni_fail(e, CNI_CODE_TRY_AGAIN, "the roost agent on %s did not answer within %u ms",
-			 socket, deadline_ms);
+		explain_late(call, path, deadline_ms, e);
 		break;
 	case -ECONNRESET:
 		cni_fail(e, CNI_CODE_TRY_AGAIN,
@@ -69,7 +108,7 @@ int plugin_ask(const struct cni_call *call, const char *method, const char *path
 	if (r == 0 && status == 200 && !reply)
 		r = err_set(&why, -EBADMSG, "an answer without a body");
 	if (r < 0) {
-		explain_silence(call, r, deadline_ms, &why, e);
+		explain_silence(call, path, r, deadline_ms, &why, e);
 		return r;
 	}
 	if (status != 200)

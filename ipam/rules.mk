@@ -53,4 +53,5 @@ FUZZERS += $(addprefix ipam/, \
 
 TESTS += $(addprefix ipam/, \
 	local_copy_test \
+	plugin_ask_test \
 	)

@@ -60,7 +60,7 @@ static int print_about(const char *program)
  * The agent's own limit is 8 s, so an ADD gets its answer rather than ours. STATUS is polled, and
  * some runtimes hold a lock meanwhile.
  */
-static struct deadline deadline_of(enum cni_verb verb)
+unsigned cni_time_ms(enum cni_verb verb)
 {
 	static const unsigned ms[CNI_VERBS] = {
 		[CNI_ADD] = 10000 - CNI_UNDO_MS,
@@ -70,7 +70,7 @@ static struct deadline deadline_of(enum cni_verb verb)
 		[CNI_STATUS] = 1000,
 	};
 
-	return deadline_in(ms[verb]);
+	return ms[verb];
 }
 
 static int run(struct cni_call *call, cni_verb_fn *const verbs[CNI_VERBS])
@@ -81,7 +81,7 @@ static int run(struct cni_call *call, cni_verb_fn *const verbs[CNI_VERBS])
 	/* VERSION comes from probes that may leave stdin open. */
 	if (call->env.verb == CNI_VERSION)
 		return print_versions();
-	call->deadline = deadline_of(call->env.verb);
+	call->deadline = deadline_in(cni_time_ms(call->env.verb));
 	call->conf.version = CNI_VERSION_NEWEST;
 	if (cni_input_read(STDIN_FILENO, &call->deadline, &call->input, &call->input_len, &e) < 0 ||
 	    cni_conf_read(call->input, call->input_len, call->env.verb, &call->conf, &e) < 0 ||

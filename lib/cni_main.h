@@ -29,6 +29,9 @@ struct cni_call {
 /* 0, with *ret_output to print or NULL for nothing; or negative with e filled. */
 typedef int cni_verb_fn(const struct cni_call *call, char **ret_output, struct cni_error *e);
 
+/* What a verb has for all that it does, in ms. */
+unsigned cni_time_ms(enum cni_verb verb);
+
 /* verbs: by enum cni_verb, without VERSION. Returns the exit code. */
 int cni_main(const char *program, cni_verb_fn *const verbs[CNI_VERBS]);
 

@@ -21,6 +21,7 @@ struct call {
 	int fd;
 	int64_t until_ms;
 	unsigned deadline_ms;
+	const char *awaited; /* what the agent did not do in time */
 	struct err *err;
 };
 
@@ -34,7 +35,8 @@ static int64_t now_ms(void)
 
 static int too_late(const struct call *c)
 {
-	return err_set(c->err, -ETIMEDOUT, "the agent did not answer within %u ms", c->deadline_ms);
+	return err_set(c->err, -ETIMEDOUT, "the agent did not %s within %u ms", c->awaited,
+		       c->deadline_ms);
 }
 
 static int cut_off(const struct call *c)
@@ -83,11 +85,12 @@ static int connect_blocking(const struct call *c, const struct sockaddr_un *sa)
 	return fcntl(c->fd, F_SETFL, flags) < 0 ? -errno : 0;
 }
 
-static int connect_to(const struct call *c, const char *path)
+static int connect_to(struct call *c, const char *path)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 	int r;
 
+	c->awaited = "accept the connection";
 	if (strlen(path) >= sizeof(sa.sun_path))
 		return err_set(c->err, -EINVAL, "the socket's path is longer than %zu bytes: %s",
 			       sizeof(sa.sun_path) - 1, path);
@@ -147,7 +150,7 @@ static void advance(struct iovec *v, size_t n)
 	}
 }
 
-static int send_all(const struct call *c, char *head, const char *body)
+static int send_all(struct call *c, char *head, const char *body)
 {
 	union {
 		const char *in;
@@ -156,6 +159,7 @@ static int send_all(const struct call *c, char *head, const char *body)
 	struct iovec v[2] = { { head, strlen(head) }, { text.out, strlen(text.in) } };
 	struct msghdr msg = { .msg_iov = v, .msg_iovlen = 2 };
 
+	c->awaited = "read the request";
 	while (v[0].iov_len + v[1].iov_len > 0) {
 		ssize_t n = sendmsg(c->fd, &msg, MSG_NOSIGNAL);
 		int r;
@@ -178,11 +182,12 @@ static int send_all(const struct call *c, char *head, const char *body)
 	return 0;
 }
 
-static int receive(const struct call *c, struct http_reply_parser *p)
+static int receive(struct call *c, struct http_reply_parser *p)
 {
 	char piece[PIECE];
 	int r;
 
+	c->awaited = "answer";
 	/* Waiting first: the answer is never there yet, and a read in vain costs as much. */
 	while ((r = wait_for(c, POLLIN)) == 0) {
 		ssize_t n = recv(c->fd, piece, sizeof(piece), 0);
@@ -220,13 +225,17 @@ int local_call(const char *socket_path, const char *method, const char *path, co
 	       struct err *err)
 {
 	AUTO(close) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct call c = { fd, now_ms() + deadline_ms, deadline_ms, err };
+	struct call c = {
+		.fd = fd, .until_ms = now_ms() + deadline_ms, .deadline_ms = deadline_ms, .err = err
+	};
 	struct http_reply_parser parser;
 	AUTO(free) char *head = NULL;
 	int r;
 
 	if (fd < 0)
 		return err_set(err, -errno, "socket: %m");
+	if (deadline_ms == 0)
+		return err_set(err, -ETIMEDOUT, "no time was left to ask the agent");
 	if (!is_word(method) || !is_word(path))
 		return err_set(err, -EINVAL, "method and path must be words");
 	head = print_head(method, path, body);

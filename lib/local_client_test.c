@@ -259,6 +259,7 @@ static void the_deadline_holds(void **unused)
 	clock_gettime(CLOCK_MONOTONIC, &b);
 	ms = (b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000;
 	assert_in_range(ms, 118, 2000);
+	assert_string_equal(call_with("{}", 0), "ETIMEDOUT: no time was left to ask the agent");
 }
 
 /* Nobody accepts: a backlog of 0 has room for one. */
@@ -271,7 +272,7 @@ static void a_full_backlog_is_waited_for(void **unused)
 	strcpy(sa.sun_path, path);
 	assert_int_equal(connect(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
 	assert_string_equal(call_with("{}", 60),
-			    "ETIMEDOUT: the agent did not answer within 60 ms");
+			    "ETIMEDOUT: the agent did not accept the connection within 60 ms");
 
 	/* Somebody does in the end; the first connection says nothing and is dropped. */
 	child = fork();
