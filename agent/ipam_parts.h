@@ -152,6 +152,7 @@ struct ipam {
 	bool stale;       /* raws changed since configured */
 	bool unsaved;     /* raws changed since written to the file */
 	bool local;       /* the files of this boot let us serve without etcd */
+	int64_t resuming; /* until then what an earlier agent of this boot served counts */
 	bool damaged;     /* some of them cannot be read: etcd must tell what they held */
 	bool host_listed; /* once: from then on our memory is right, whatever etcd has */
 	/* blocks */

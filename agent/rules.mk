@@ -34,6 +34,7 @@ SRCS += $(addprefix agent/, \
 	request_stats.c \
 	metrics.c \
 	certificates.c \
+	clean.c \
 	api.c \
 	static_entries.c \
 	static_decide.c \

@@ -34,6 +34,7 @@ struct settings {
 	const char *nftables_library;
 	const char *metrics; /* "": not over TCP */
 	const char *config;
+	uint32_t clean; /* 1: remove what is ours from the kernel, and end */
 	enum log_level log_level;
 	unsigned log_format;              /* enum log_format */
 	const char *machine_id, *boot_id; /* "": the machine's own */
