@@ -35,7 +35,7 @@ def test_a_drained_node_keeps_what_runs_and_takes_nothing_new(cluster):
     for path in ("/v1/ipam/status", "/v1/ready"):
         assert agent.api("GET", path).status == 200
     agent.cni("STATUS", "", version="1.1.0")
-    # Whoever gives the address.
+    # Also where another IPAM plugin gives the address.
     foreign = {"ipam": {"type": "host-local", "ranges": [[{"subnet": "10.77.0.0/24"}]], "dataDir": "/run/host-local"}}
     refused = failure(agent.cni, "ADD", "c4", agent.node.pod("p4").netns, conf=foreign)
     assert refused.code == 11 and SENTENCE in str(refused)
