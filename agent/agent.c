@@ -9,6 +9,7 @@
 #include "agent/lock.h"
 #include "agent/reaper.h"
 #include "lib/clock.h"
+#include "lib/cni_away.h"
 #include "lib/files.h"
 #include "lib/log.h"
 
@@ -119,17 +120,25 @@ static int open_socket(struct agent *a, struct err *err)
 		if (r < 0)
 			close(config.fd);
 	}
+	if (r == 0)
+		cni_away_over(path);
 	return r < 0 ? err_set(err, r, "%s: %s", path, strerror(-r)) : 0;
 }
 
-/* Somebody has cleaned up /run/roost: without the socket no pod could start. */
-static int on_socket_removed(sd_event_source *source, const struct inotify_event *e, void *arg)
+/*
+ * The mark of a drain came or went. Or another program has cleaned up /run/roost: without the
+ * socket no pod could start.
+ */
+static int on_run_dir(sd_event_source *source, const struct inotify_event *e, void *arg)
 {
 	struct agent *a = arg;
 	struct err err = { "" };
 
 	(void)source;
-	if (!e->len || strcmp(e->name, SOCKET_NAME) != 0)
+	if (e->len && strcmp(e->name, DRAIN_MARK) == 0)
+		ipam_mark_changed(a->ipam);
+	if (!e->len || strcmp(e->name, SOCKET_NAME) != 0 ||
+	    !(e->mask & (IN_DELETE | IN_MOVED_FROM)))
 		return 0;
 	log_warning("agent", "%s/" SOCKET_NAME " was removed by somebody and is made again",
 		    a->settings->run_dir);
@@ -144,7 +153,8 @@ static int on_socket_removed(sd_event_source *source, const struct inotify_event
 static int watch_socket(struct agent *a)
 {
 	int r = sd_event_add_inotify(a->event, &a->socket_watch, a->settings->run_dir,
-				     IN_DELETE | IN_MOVED_FROM, on_socket_removed, a);
+				     IN_DELETE | IN_MOVED_FROM | IN_CREATE | IN_MOVED_TO,
+				     on_run_dir, a);
 
 	return r < 0 ? r : 0;
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The agent's parts, opened in order, and what each tells the others. */
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/agent_parts.h"
+#include "agent/clean.h"
+#include "lib/files.h"
 #include "lib/log.h"
 
 /* --- addresses and links -------------------------------------------------------------------- */
@@ -111,6 +114,18 @@ static void bird_lost(const struct prefix *dst, uint32_t port, void *arg)
 		routing_route_lost(a->routing, dst, port);
 }
 
+/* For the removal of roost, which leaves the node as it was. */
+static void forwards(sa_family_t family, void *arg)
+{
+	const struct agent *a = arg;
+	AUTO(close) int run = dir_open(a->settings->run_dir);
+
+	if (run < 0 || file_publish(run, family == AF_INET ? CLEAN_FORWARDING4 : CLEAN_FORWARDING6,
+				    0600, "", 0) < 0)
+		log_warning("agent", "%s: that forwarding was off cannot be noted",
+			    a->settings->run_dir);
+}
+
 static bool bird_has(const struct prefix *dst, void *arg)
 {
 	const struct agent *a = arg;
@@ -172,6 +187,7 @@ static int open_links(struct agent *a, struct err *err)
 		.restored = restored,
 		.passed = passed,
 		.bird_lost = bird_lost,
+		.forwards = forwards,
 		.arg = a,
 	};
 
@@ -263,6 +279,15 @@ static int open_routing(struct agent *a, struct err *err)
 	return settings_bird(s) ? routing_new(&o, &a->routing, err) : 0;
 }
 
+static bool marked(void *arg)
+{
+	const struct agent *a = arg;
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/" DRAIN_MARK, a->settings->run_dir);
+	return access(path, F_OK) == 0;
+}
+
 static int open_addresses(struct agent *a, struct err *err)
 {
 	struct ipam_options o = {
@@ -290,6 +315,7 @@ static int open_addresses(struct agent *a, struct err *err)
 		.mtu = pod_mtu,
 		.tunnel_changed = agent_tunnel_changed,
 		.accepted = agent_accepted,
+		.marked = marked,
 		.arg = a,
 	};
 	int r = ipam_new(&o, &a->ipam, err);

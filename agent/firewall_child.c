@@ -24,6 +24,7 @@
 struct nft {
 	struct nft_ctx *ctx;
 	__typeof__(&nft_ctx_new) make;
+	__typeof__(&nft_ctx_free) drop;
 	__typeof__(&nft_ctx_buffer_output) keep_output;
 	__typeof__(&nft_ctx_buffer_error) keep_error;
 	__typeof__(&nft_ctx_output_set_flags) set_flags;
@@ -43,13 +44,14 @@ static int load(const char *name, struct nft *ret, struct err *err)
 		return -ENOENT;
 	}
 	FIND(make, nft_ctx_new);
+	FIND(drop, nft_ctx_free);
 	FIND(keep_output, nft_ctx_buffer_output);
 	FIND(keep_error, nft_ctx_buffer_error);
 	FIND(set_flags, nft_ctx_output_set_flags);
 	FIND(output, nft_ctx_get_output_buffer);
 	FIND(error, nft_ctx_get_error_buffer);
 	FIND(run, nft_run_cmd_from_buffer);
-	if (!ret->make || !ret->keep_output || !ret->keep_error || !ret->set_flags ||
+	if (!ret->make || !ret->drop || !ret->keep_output || !ret->keep_error || !ret->set_flags ||
 	    !ret->output || !ret->error || !ret->run) {
 		err_set(err, -ENOENT, "%s is not libnftables", name);
 		return -ENOENT;
@@ -136,10 +138,16 @@ static int look(const struct nft *nft, struct kern *k, const struct firewall_job
 	return v->digest.low == j->expect.low && v->digest.high == j->expect.high;
 }
 
+static void nft_done_auto(const struct nft *nft)
+{
+	if (nft->ctx)
+		nft->drop(nft->ctx);
+}
+
 static int work(const struct firewall_job *j, struct firewall_verdict *v, struct err *err)
 {
 	AUTO(kern_close) struct kern *k = NULL;
-	struct nft nft = { 0 };
+	AUTO(nft_done) struct nft nft = { 0 };
 	int r = load(j->library, &nft, err);
 
 	if (r == 0) {
@@ -171,4 +179,13 @@ int firewall_child(void *arg)
 		firewall_did_name(v.did), v.parts, v.generation, v.digest.high, v.digest.low,
 		v.refused.text);
 	return 0;
+}
+
+int firewall_drop(const char *library, struct err *err)
+{
+	const struct firewall_job j = { .library = library };
+	struct firewall_verdict v = { 0 };
+	int r = work(&j, &v, err);
+
+	return r < 0 ? r : 1;
 }

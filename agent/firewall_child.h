@@ -41,6 +41,8 @@ struct firewall_verdict {
 
 const char *firewall_did_name(enum firewall_did did); /* "same", "set", ... */
 
+/* Removes the table, in this process: for a program that ends afterwards. 1 or -errno. */
+int firewall_drop(const char *library, struct err *err);
 /* child_options.run; the argument is a struct firewall_job. */
 int firewall_child(void *job);
 /* 0, or -errno with the reason why nothing was done. */

@@ -27,6 +27,9 @@
 
 struct ipam;
 
+/* The local mark: a file of this name in the run directory. */
+#define DRAIN_MARK "drain"
+
 struct ipam_options {
 	sd_event *event;
 	struct store *store;
@@ -65,6 +68,8 @@ struct ipam_options {
 	void (*tunnel_changed)(void *arg);
 	/* etcd takes writes that it refused before: others need not wait either. */
 	void (*accepted)(void *arg);
+	/* Whether the node is drained by a local mark; may be NULL. Asked at every ADD. */
+	bool (*marked)(void *arg);
 	void *arg;
 };
 
@@ -101,8 +106,13 @@ int ipam_pool_status(struct ipam *m, struct status_pool **ret, size_t *ret_n);
 
 /* Pods here, or what else has addresses; marks are not counted. */
 size_t ipam_attachments(const struct ipam *m);
-/* The operator wants no new pods here: spec/<node>. */
+/* The operator wants no new pods here: spec/<node>, or the local mark. */
 bool ipam_drained(const struct ipam *m);
+/* The local mark came or went. */
+void ipam_mark_changed(struct ipam *m);
+/* A restarted agent that may have yet to read etcd and the kernel: an earlier one of this boot
+ * served. */
+bool ipam_resuming(const struct ipam *m);
 void ipam_readiness(struct ipam *m, struct readiness *ret);
 void ipam_metrics(struct ipam *m, struct metrics *ret);
 struct pass_stats ipam_passes(const struct ipam *m);

@@ -93,6 +93,10 @@ static int find_or_record(struct ipam *m, const struct attach_request *q, struct
 	}
 	if (a)
 		return attach_verdict(q, a, &ret->why) ? refuse(ret, 409, 103) : 0;
+	if (strcmp(q->ipam, OWN_IPAM) != 0 && ipam_drained(m)) {
+		ipam_drained_text(m, &ret->why);
+		return refuse(ret, 503, 11);
+	}
 	if (strcmp(q->ipam, OWN_IPAM) != 0)
 		return record_foreign(m, q, ret);
 	err_set(&ret->why, 0, "no addresses are held for container %s, interface %s on network %s",

@@ -153,6 +153,7 @@ struct ipam {
 	bool self_known, self_ipv4, self_ipv6; /* which families this node has an address of */
 	bool unsaved;                          /* raws changed since written to the file */
 	bool local;       /* the files of this boot let us serve without etcd */
+	int64_t resuming; /* until then what an earlier agent of this boot served counts */
 	bool damaged;     /* some of them cannot be read: etcd must tell what they held */
 	bool host_listed; /* once: from then on our memory is right, whatever etcd has */
 	/* blocks */

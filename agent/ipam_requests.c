@@ -636,21 +636,29 @@ void ipam_gc(struct ipam *m, struct serve_request *request)
 	reply_released(request, released);
 }
 
-/* What the plugin's STATUS asks: would an ADD succeed? */
+bool ipam_resuming(const struct ipam *m)
+{
+	return ipam_now() < m->resuming;
+}
+
+/*
+ * What the plugin's STATUS asks: does the network of this node work? The kubelet makes a node
+ * NotReady by it and evicts what runs there, so neither a drain nor a restart is a reason.
+ */
 void ipam_status(struct ipam *m, struct serve_request *request)
 {
 	struct choices choices = { 0 };
 	struct err why = { "" };
-	int r;
+	int r = ipam_configure(m);
+	bool ready = ipam_ready(m, &why);
 
-	if (!ipam_ready(m, &why)) {
-		serve_reply_error(request, 503, 50, NULL, "the agent cannot give addresses: %s",
-				  why.text);
+	if (ipam_drained(m) || (!ready && ipam_resuming(m))) {
+		serve_reply(request, 200, "{}");
 		return;
 	}
-	r = ipam_configure(m);
-	if (r == 0 && ipam_drained(m)) {
-		serve_reply_error(request, 503, 50, NULL, "%s", ipam_drained_text(m, &why));
+	if (!ready) {
+		serve_reply_error(request, 503, 50, NULL, "the agent cannot give addresses: %s",
+				  why.text);
 		return;
 	}
 	r = r

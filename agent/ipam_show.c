@@ -103,32 +103,55 @@ size_t ipam_attachments(const struct ipam *m)
 	return n;
 }
 
+static bool is_marked(const struct ipam *m)
+{
+	return m->o.marked && m->o.marked(m->o.arg);
+}
+
 bool ipam_drained(const struct ipam *m)
 {
-	return m->inputs.has_spec && m->inputs.spec.drain;
+	return (m->inputs.has_spec && m->inputs.spec.drain) || is_marked(m);
+}
+
+void ipam_mark_changed(struct ipam *m)
+{
+	pass_mark(m->pass);
+	m->o.changed(m->o.arg);
+}
+
+/* What ends the drain. */
+static const char *undrain_text(const struct ipam *m, struct err *ret)
+{
+	if (is_marked(m))
+		err_set(ret, 0,
+			"it is being removed: `roost-install install`, or removing the file "
+			"%s/" DRAIN_MARK ", ends that",
+			m->o.run_dir);
+	else
+		err_set(ret, 0, "`roostctl node undrain %s` ends that", m->o.node);
+	return ret->text;
 }
 
 const char *ipam_drained_text(const struct ipam *m, struct err *ret)
 {
-	err_set(ret, 0,
-		"node %s is drained and gives no new addresses; `roostctl node undrain %s` ends "
-		"that",
-		m->o.node, m->o.node);
+	struct err how = { "" };
+
+	err_set(ret, 0, "node %s is drained and gives no new addresses; %s", m->o.node,
+		undrain_text(m, &how));
 	return ret->text;
 }
 
 static void tell_drain(struct ipam *m)
 {
 	size_t n = ipam_attachments(m);
+	struct err how = { "" };
 
 	if (!ipam_drained(m))
 		health_clear(m->o.health, "drain");
 	else
-		health_set(
-			m->o.health, "drain", LOG_LEVEL_INFO,
-			"node %s is drained: it gives no new addresses, %zu pod%s left; `roostctl "
-			"node undrain %s` ends that",
-			m->o.node, n, n == 1 ? " is" : "s are", m->o.node);
+		health_set(m->o.health, "drain", LOG_LEVEL_INFO,
+			   "node %s is drained: it gives no new addresses, %zu pod%s left; %s",
+			   m->o.node, n, n == 1 ? " is" : "s are", undrain_text(m, &how));
 }
 
 /* Nothing more can be had here of a pool: "" or the sentence. */

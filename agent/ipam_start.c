@@ -15,6 +15,9 @@
 #include "lib/route_protocol.h"
 
 #define MEND_MS 200
+/* As long as a restarted agent may take to read etcd before STATUS reports that it does not serve.
+ */
+#define RESUMING_NS (60 * INT64_C(1000000000))
 
 /* --- files ---------------------------------------------------------------------------------- */
 
@@ -163,6 +166,7 @@ int ipam_start(struct ipam *m, struct err *err)
 	m->mend = (struct timer){ .fn = on_tampered, .arg = m };
 	r = ipam_records_load(m);
 	m->local = r == 0;
+	m->resuming = m->local ? ipam_now() + RESUMING_NS : 0;
 	if (r < 0 && r != -ENOENT)
 		return err_set(err, r, "%s/records: %s", m->o.run_dir, strerror(-r));
 	r = ipam_configure(m);

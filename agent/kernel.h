@@ -106,6 +106,8 @@ struct kernel_options {
 	void (*passed)(void *arg);
 	/* A route of BIRD's is gone, by the socket with this number of netlink; may be NULL. */
 	void (*bird_lost)(const struct prefix *dst, uint32_t port, void *arg);
+	/* Forwarding of this family was off and is on now; may be NULL. */
+	void (*forwards)(sa_family_t family, void *arg);
 	void *arg;
 };
 
@@ -124,6 +126,8 @@ void kernel_mark(struct kernel *k);
 void kernel_soon(struct kernel *k);
 /* What is marked is seen to now, and not when all is quiet. */
 void kernel_now(struct kernel *k);
+/* Removes all that is ours, pod links included. For who ends afterwards: it is no pass. */
+int kernel_clear(struct kernel *k, struct err *err);
 /* Whether the first compare has been done and nothing of it failed; else why. */
 bool kernel_ready(const struct kernel *k, struct err *why);
 

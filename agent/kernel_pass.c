@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/kernel_parts.h"
+#include "agent/kernel_request.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 
@@ -210,10 +211,13 @@ static void tell_host(struct kernel *k, const struct changes *changes)
 	for (size_t i = 0; i < changes->n; i++) {
 		const struct change *c = &changes->v[i];
 
-		if (c->kind == CHANGE_HOST && c->done && !c->repair)
-			log_info("kernel", "%s was 0 and is set to 1",
-				 c->family == AF_INET ? "net.ipv4.ip_forward"
-						      : "net.ipv6.conf.all.forwarding");
+		if (c->kind != CHANGE_HOST || !c->done || c->repair)
+			continue;
+		log_info("kernel", "%s was 0 and is set to 1",
+			 c->family == AF_INET ? "net.ipv4.ip_forward"
+					      : "net.ipv6.conf.all.forwarding");
+		if (k->options.forwards)
+			k->options.forwards(c->family, k->options.arg);
 	}
 	if ((host->known & CONF_BIT(CONF_RP_FILTER)) && host->conf[CONF_RP_FILTER] == 2)
 		health_set(k->options.health, "rp_filter", LOG_LEVEL_WARNING,
@@ -349,5 +353,87 @@ int kernel_pass(void *arg)
 	if (k->options.changed && (before.repairs != k->stats.repairs || k->whole ||
 				   before.conflicts != k->stats.conflicts))
 		k->options.changed(k->options.arg);
+	return r;
+}
+
+/* --- the end -------------------------------------------------------------------------------- */
+
+struct links {
+	uint32_t *v;
+	size_t n;
+	int err;
+};
+
+static void gather_pod_link(struct held_link *l, void *arg)
+{
+	struct links *links = arg;
+	uint32_t *grown;
+
+	if (!l->pod || links->err < 0)
+		return;
+	grown = reallocarray(links->v, links->n + 1, sizeof(*grown));
+	if (!grown) {
+		links->err = -ENOMEM;
+		return;
+	}
+	links->v = grown;
+	links->v[links->n++] = l->link.index;
+}
+
+static int clear_pod_links(struct kernel *k, struct err *err)
+{
+	struct links links = { 0 };
+	int r;
+
+	kernel_view_each_link(&k->view, gather_pod_link, &links);
+	r = links.err;
+	for (size_t i = 0; r == 0 && i < links.n; i++) {
+		AUTO(nlmsg_free) struct nl_msg *m = request_link_delete(links.v[i]);
+
+		r = m ? kern_request(k->kern, m, err) : -ENOMEM;
+		/* It went with its pod's namespace. */
+		if (r == -ENODEV)
+			r = 0;
+	}
+	if (r == 0 && links.n)
+		log_info("kernel", "removed %zu pod links", links.n);
+	free(links.v);
+	return r;
+}
+
+static int clear_rest(struct kernel *k, bool *ret_again, struct err *err)
+{
+	const struct desired none = { .statics_known = true };
+	struct applied applied = { 0 };
+	struct changes changes = { 0 };
+	char text[CHANGE_TEXT];
+	int r = delta_surplus(&none, &k->view, &changes);
+
+	for (size_t i = 0; r == 0 && i < changes.n; i++)
+		log_debug("kernel", "removing %s", change_print(&changes.v[i], &k->view, text));
+	r = r ?: apply_kernel(k->kern, &k->view, &changes, timers_now(k->options.timers), &applied);
+	if (r == 0 && applied.failed)
+		r = err_set(err, -EIO, "%s", applied.why.text);
+	if (r == 0 && changes.n)
+		log_info("kernel", "removed %zu routes, neighbours and tunnels", changes.n);
+	*ret_again = changes.n > 0;
+	changes_done(&changes);
+	return r;
+}
+
+int kernel_clear(struct kernel *k, struct err *err)
+{
+	bool again = true;
+	int r = 0;
+
+	/* Until a reading finds nothing. Links first: what leads to a pod that lives is kept. */
+	for (int i = 0; r == 0 && again && i < STEPS; i++) {
+		r = kernel_reread(k, err);
+		r = r ?: clear_pod_links(k, err);
+		r = r ?: kernel_reread(k, err);
+		r = r ?: clear_rest(k, &again, err);
+	}
+	if (r == 0 && again)
+		r = err_set(err, -EBUSY, "another program puts back what is removed");
 	return r;
 }

@@ -341,6 +341,31 @@ static void what_is_ours_and_not_wanted_goes_and_strangers_stay(void **state)
 			    "10.1.0.8 dev " POD " lladdr 02:00:00:00:00:09 PERMANENT");
 }
 
+static void a_clear_takes_all_that_is_ours_and_leaves_strangers(void **state)
+{
+	struct lab *l = lab_of(state);
+	struct err err = { "" };
+
+	lab_pod(l, "10.1.0.5", "fd00::5");
+	lab_block(l, "10.1.0.0/26");
+	lab_open(l);
+	sh("ip -6 route add blackhole fd00:7::/122 proto 114 table 119 && "
+	   "ip route add blackhole 10.7.0.0/24 proto 115 table 120 && "
+	   "ip link add roost.vxlan type vxlan id 9 dstport 4789 && "
+	   "ip link add roostly type veth peer name stranger && ip route add blackhole 10.8.0.0/24 "
+	   "proto 116");
+	assert_int_equal(kernel_clear(l->kernel, &err), 0);
+	assert_string_equal(err.text, "");
+	assert_string_equal(
+		lab_output("ip route show table all proto 114; "
+			   "ip -6 route show table all proto 114; "
+			   "ip route show table all proto 115; ip neigh show nud permanent; "
+			   "ip route show proto 116; ip -br link | cut -d@ -f1 | grep roost"),
+		"blackhole 10.8.0.0/24\nroostly");
+	/* Again: there is nothing. */
+	assert_int_equal(kernel_clear(l->kernel, &err), 0);
+}
+
 /* The kernel's own (a link-local address that is no longer tentative) come when they come. */
 static int count_strangers(const struct nlmsghdr *hdr, void *arg)
 {
@@ -538,6 +563,7 @@ int main(void)
 		CASE(a_route_that_is_removed_again_and_again_is_back_five_times_a_second),
 		CASE(a_strangers_route_in_our_place_is_left_and_named),
 		CASE(what_is_ours_and_not_wanted_goes_and_strangers_stay),
+		CASE(a_clear_takes_all_that_is_ours_and_leaves_strangers),
 		CASE(a_routing_daemons_routes_wake_nobody),
 		CASE(no_blackhole_covers_subnet_gateway_or_what_is_protected),
 		CASE(the_export_table_has_the_blocks_and_single_addresses),

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/clean.h"
 #include "lib/program.h"
 #include "lib/route_protocol.h"
 
@@ -18,6 +19,17 @@ static int run(struct settings *settings, int argc, char **argv)
 	if (r < 0)
 		log_error("agent", "%s", err.text[0] ? err.text : "the event loop failed");
 	return r < 0 ? 1 : 0;
+}
+
+/* The exit status tells a script whether to wait. */
+static int run_clean(const struct settings *settings)
+{
+	struct err err = { "" };
+	int r = clean(settings, &err);
+
+	if (r < 0)
+		log_error("clean", "%s", err.text);
+	return r == -EBUSY ? 4 : r < 0 ? 1 : 0;
 }
 
 int main(int argc, char **argv)
@@ -40,6 +52,8 @@ int main(int argc, char **argv)
 	}
 	route_protocols_set(settings.route_protocol, settings.static_route_protocol);
 	program_choose_log(settings.log_level, settings.log_format);
+	if (settings.clean)
+		return run_clean(&settings);
 	log_info("agent", "roostd " ROOST_VERSION " starts");
 	return run(&settings, argc, argv);
 }

@@ -105,6 +105,13 @@ static void bird_lost(const struct prefix *dst, uint32_t port, void *arg)
 	p->o.bird_lost(dst, port, p->o.arg);
 }
 
+static void forwards(sa_family_t family, void *arg)
+{
+	struct plug *p = arg;
+
+	p->o.forwards(family, p->o.arg);
+}
+
 static void passed(void *arg)
 {
 	struct plug *p = arg;
@@ -266,7 +273,7 @@ void plug_ready(struct plug *p, struct serve_request *request)
 	struct err why = { "" };
 
 	/* Routes of running pods may be missing. */
-	if (!kernel_ready(p->kernel, &why)) {
+	if (!kernel_ready(p->kernel, &why) && !ipam_resuming(p->ipam)) {
 		serve_reply_error(request, 503, 51, NULL, "%s", why.text);
 		return;
 	}
@@ -291,6 +298,7 @@ int plug_new(const struct plug_options *options, struct reaper *reaper, struct p
 		.restored = restored,
 		.passed = passed,
 		.bird_lost = bird_lost,
+		.forwards = forwards,
 	};
 	int r;
 

@@ -33,6 +33,8 @@ struct plug_options {
 	void (*restored)(const struct kroute *r, void *arg);
 	void (*passed)(void *arg);
 	void (*bird_lost)(const struct prefix *dst, uint32_t port, void *arg);
+	/* See kernel.h. */
+	void (*forwards)(sa_family_t family, void *arg);
 	void *arg;
 };
 

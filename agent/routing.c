@@ -14,8 +14,6 @@
 
 #define OPERATORS_TEMPLATES "/etc/roost/templates"
 #define SNIPPETS            "/etc/roost/bird.d"
-/* The first line of every file that is ours. */
-#define OUR_MARK "# Rendered by roost"
 
 /* --- what is known -------------------------------------------------------------------------- */
 
@@ -308,7 +306,8 @@ static void told(const struct publish_outcome *outcome, void *arg)
 static bool is_foreign(const char *text, size_t len, void *arg)
 {
 	(void)arg;
-	return len > 0 && (len < strlen(OUR_MARK) || memcmp(text, OUR_MARK, strlen(OUR_MARK)) != 0);
+	return len > 0 && (len < strlen(BIRD_CONFIG_MARK) ||
+			   memcmp(text, BIRD_CONFIG_MARK, strlen(BIRD_CONFIG_MARK)) != 0);
 }
 
 /* --- events --------------------------------------------------------------------------------- */

@@ -21,6 +21,9 @@
 #include "lib/health.h"
 #include "lib/timers.h"
 
+/* The first line of every bird.conf that is ours. */
+#define BIRD_CONFIG_MARK "# Rendered by roost"
+
 struct routing;
 
 struct routing_options {

@@ -36,6 +36,7 @@ SRCS += $(addprefix agent/, \
 	certificates.c \
 	network_plugins.c \
 	network_config.c \
+	clean.c \
 	api.c \
 	static_entries.c \
 	static_decide.c \

@@ -106,6 +106,9 @@ static const struct option_def defs[] = {
 	  .check = listen_address_check,
 	  .help = "where Prometheus finds /metrics, /healthz and /readyz; a port alone is on "
 		  "loopback; without it on the agent's unix socket only" },
+	{ OPTION(settings, clean, "clean", FLAG), .only_flag = true,
+	  .help = "remove everything of roost from this node's kernel, and end; refused while an "
+		  "agent or its BIRD runs" },
 	{ OPTION(settings, config, "config", PATH), .argument = "FILE", .not_in_file = true,
 	  .help = "the configuration file" },
 	OPTIONS_LOG(settings),

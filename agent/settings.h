@@ -35,6 +35,7 @@ struct settings {
 	const char *cni_conf_dir, *cni_bin_dir; /* the latter with ':' between */
 	const char *metrics;                    /* "": not over TCP */
 	const char *config;
+	uint32_t clean; /* 1: remove what is ours from the kernel, and end */
 	enum log_level log_level;
 	unsigned log_format;              /* enum log_format */
 	const char *machine_id, *boot_id; /* "": the machine's own */

@@ -129,17 +129,7 @@ int ask_gc(const struct cni_call *call, const struct cni_attachments *valid, str
 
 int ask_ready(const struct cni_call *call, struct cni_error *e)
 {
-	AUTO(json_put) struct json_object *reply = NULL;
-	char path[1100];
-	int r;
-
-	/* A network's name has no character that a query would mind. */
-	snprintf(path, sizeof(path), "/v1/ready?network=%s", call->conf.name);
-	r = plugin_ask(call, "GET", path, NULL, &call->deadline, &reply, e);
-	/* Whatever the reason, it means that an ADD would fail now. */
-	if (r < 0 && e->code != CNI_CODE_IMPAIRED)
-		e->code = CNI_CODE_UNAVAILABLE;
-	return r;
+	return plugin_ask_status(call, "/v1/ready", e);
 }
 
 int ask_mtu(const struct cni_call *call, uint32_t *ret, struct cni_error *e)

@@ -534,7 +534,7 @@ def _(s):
 
 @row(29)
 def _(s):
-    """STATUS is 0 when ready; without its agent it is code 50"""
+    """STATUS is 0 when ready; where no agent ever was, or it stays away, it is code 50"""
     s.ok("STATUS", s.conf("1.1.0"), **NOBODY)
     s.error("STATUS", s.conf("1.1.0", socket="/run/roost/nobody.sock"), 50, **NOBODY)
 

@@ -68,7 +68,7 @@ def test_plugins_come_first_and_the_configuration_last(host, build):
     said = host.do("install").splitlines()
     assert [pathlib.Path(x.split()[-1]).name for x in said] == [
         "roost-ipam", "roost", "loopback", "portmap", "10-roost.conflist"]
-    assert host.files() == ["10-roost.conflist", "loopback", "portmap", "roost", "roost-ipam"]
+    assert host.files() == [".roost-also", "10-roost.conflist", "loopback", "portmap", "roost", "roost-ipam"]
     assert (host.conf / "10-roost.conflist").read_bytes() == CONFLIST.read_bytes()
     assert (host.bin / "roost").read_bytes() == (build / "roost").read_bytes()
     assert oct((host.bin / "roost").stat().st_mode)[-3:] == "755"
@@ -349,19 +349,38 @@ def test_a_plugin_of_the_hosts_own_stays_its_own(host):
     assert host.files() == ["loopback", "portmap"] and (host.bin / "portmap").read_text() == theirs
 
 
-def test_removal_waits_for_the_pods_and_takes_the_plugins_last(host):
+def pod_file(host, name, **more):
+    (host.run / "attachments" / name).write_text(json.dumps(
+        {"network": "pods", "container": name, "interface": "eth0", **more}, separators=(",", ":")))
+
+
+def test_removal_waits_for_the_pods_before_anything_goes(host):
+    """Runtimes refuse to end a pod without the configuration."""
     host.do("install")
-    (host.run / "attachments/a1").write_text("{}")
-    assert "1 interface(s) of pods are left" in host.do("uninstall", code=3)
-    assert host.files() == ["loopback", "portmap", "roost", "roost-ipam"], "no pod begins, but pods can end"
+    pod_file(host, "a1", namespace="prod", pod="web-1")
+    pod_file(host, "tunnel", reserved=True)  # the node's own
+    assert "pod interfaces left: 1 (prod/web-1)" in host.do("uninstall", code=3)
+    assert host.files() == [".roost-also", "10-roost.conflist", "loopback", "portmap", "roost", "roost-ipam"]
+    assert (host.run / "drain").exists(), "no new pod starts"
     p = host.start("uninstall", "--wait", "60")
-    wait_until(lambda: p.poll() is None, 5)
-    assert "roost" in host.files()
+    said = iter(p.stdout.readline, "")
+    assert "pod interfaces left: 1 (prod/web-1)" in next(said)
+    assert "10-roost.conflist" in host.files()
     (host.run / "attachments/a1").unlink()
     assert p.wait(30) == 0
     p.stdout.close()
-    assert host.files() == ["loopback", "portmap"]
+    assert host.files() == []
     assert host.do("uninstall") == "", "nothing to do is no mistake"
+    # Taken back.
+    host.do("install")
+    assert not (host.run / "drain").exists() and "10-roost.conflist" in host.files()
+
+
+def test_an_exchanged_plugin_is_not_ours_any_more(host):
+    host.do("install")
+    (host.bin / "portmap").write_text("another package's")
+    host.do("uninstall")
+    assert host.files() == ["portmap"]
 
 
 def test_a_killed_installer_leaves_nothing_that_counts(host):
@@ -370,7 +389,7 @@ def test_a_killed_installer_leaves_nothing_that_counts(host):
     (host.bin / ".roost.AbCdEf").write_text("half")
     (host.conf / ".10-roost.conflist.AbCdEf").write_text("half")
     host.do("uninstall")
-    assert host.files() == ["loopback", "portmap"]
+    assert host.files() == []
 
 
 # --- the manifests ------------------------------------------------------------------------------
@@ -521,23 +540,15 @@ def test_the_manifests_configuration_is_ours(build):
 
 
 def test_what_the_manifests_run_is_what_the_scripts_take(host, build):
-    """The init container's very command, on folders instead of the host's."""
+    """The init container's very command, on folders instead of the host's. test_removal.py has the way out."""
     spec = documents("roost.yaml")["DaemonSet", "roost"]["spec"]["template"]["spec"]
     install = next(c for c in spec["initContainers"] if c["name"] == "install")["command"]
     names = {"/host/opt/cni/bin": host.bin, "/host/etc/cni/net.d": host.conf,
              "/etc/roost-config/10-roost.conflist": CONFLIST, "/usr/lib/cni/portmap": host.portmap,
              "/usr/lib/cni/loopback": host.loopback, "/host": host.bin.parent}
     argv = [re.sub("=(.*)", lambda m: f"={names[m[1]]}", w) for w in install[1:]]
-    subprocess.run([INSTALL, *argv, "--from", build], check=True, timeout=60)
-    assert host.files() == ["10-roost.conflist", "loopback", "portmap", "roost", "roost-ipam"]
-    remove = documents("remove.yaml")["DaemonSet", "roost-remove"]["spec"]["template"]["spec"]
-    line = remove["containers"][0]["command"][2]
-    for word, path in names.items():
-        line = line.replace(word, str(path))
-    line = line.replace("roost-install", f"{INSTALL} ", 1).replace("--wait 60", f"--wait 60 --run-dir {host.run}")
-    line = line.replace("/tmp/clean", str(host.run / "clean")).replace("exec sleep infinity", "exit 0")
-    subprocess.run(["sh", "-c", line], check=True, timeout=60)
-    assert host.files() == ["loopback", "portmap"] and (host.run / "clean").exists()
+    subprocess.run([INSTALL, *argv, "--from", build, "--run-dir", host.run], check=True, timeout=60)
+    assert host.files() == [".roost-also", "10-roost.conflist", "loopback", "portmap", "roost", "roost-ipam"]
 
 
 def test_roostctl_in_the_pod_needs_no_flags(node, etcd, build):

@@ -53,7 +53,11 @@ def test_garbage_from_the_agent_is_an_error(fake_agent, ipam, what):
     assert failure(ipam, "ADD", conf()).code in (5, 11)
     if what != "no addresses":
         assert failure(ipam, "CHECK", conf(prevResult={"ips": []})).code in (5, 11)
-        assert failure(ipam, "STATUS", conf()).code == 50
+        # A connection that breaks off may be the agent's end, which STATUS forgives for a while.
+        if what in ("nothing", "half an answer"):
+            ipam("STATUS", conf())
+        else:
+            assert failure(ipam, "STATUS", conf()).code == 50
     ipam("DEL", conf())
 
 
@@ -66,6 +70,9 @@ def test_without_an_agent_each_verb_says_so_at_once(fake_agent, ipam, node, how)
         a = fake_agent()
         a.remove() if how == "stopped" else a.close()
     start = time.monotonic()
+    if how == "killed":  # away for a short time only: see test_removal.py
+        ipam("STATUS", conf())
+        node.write("/run/roost/away", "1")
     for verb, code in ("ADD", 11), ("CHECK", 11), ("GC", 11), ("STATUS", 50):
         e = failure(ipam, verb, conf(**{"prevResult": {"ips": []}, "cni.dev/attachments": []}))
         assert (e.code, "start roostd" in e.msg, SOCKET in e.msg) == (code, True, True), verb
@@ -136,9 +143,11 @@ def test_an_agent_that_hangs_holds_nobody_for_ever(fake_agent, node, build):
         out, err = running[verb].stdout.read(), running[verb].stderr.read()
         if verb == "DEL":
             assert (code, out, err) == (0, "", "") and len(notes(node)) == 1
+        elif verb == "STATUS":
+            assert (code, out, err) == (0, "", ""), "silent for a short time only"
         else:
             said = json.loads(out)
-            assert said["code"] == (50 if verb == "STATUS" else 11) and "answer" in said["msg"]
+            assert said["code"] == 11 and "answer" in said["msg"]
     assert 1 <= took["STATUS"] < 4.5 and 5 <= took["DEL"] < 9 and 10 <= took["ADD"] < 30, took
     # One each; DEL asks a second time when its note is written, for an agent that just came up.
     asked = sorted(path.split("?")[0].rsplit("/", 1)[1] for path, _ in a.requests)

@@ -26,6 +26,12 @@ cni_verb_fn plugin_add, plugin_del, plugin_check, plugin_gc, plugin_status;
 int plugin_ask(const struct cni_call *call, const char *method, const char *path, const char *body,
 	       const struct deadline *deadline, struct json_object **ret, struct cni_error *e);
 
+/*
+ * STATUS: the agent's answer at this path; codes 50 and 51 only. An agent that served before and is
+ * away for a short time, as in an upgrade, counts as one that answers: lib/cni_away.h.
+ */
+int plugin_ask_status(const struct cni_call *call, const char *path, struct cni_error *e);
+
 /* What an attachment was given. */
 struct plugin_given {
 	struct json_object *reply; /* NULL: the configuration gave it, nobody was asked */

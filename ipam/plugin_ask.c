@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ipam/plugin.h"
+#include "lib/cni_away.h"
 #include "lib/local_client.h"
 
 /* What the agent was asked for, as a part of a sentence. */
@@ -115,4 +116,24 @@ int plugin_ask(const struct cni_call *call, const char *method, const char *path
 		return explain_refusal(call, status, reply, e);
 	*ret = TAKE(reply);
 	return 0;
+}
+
+int plugin_ask_status(const struct cni_call *call, const char *path, struct cni_error *e)
+{
+	AUTO(json_put) struct json_object *reply = NULL;
+	char full[1100];
+	int r;
+
+	/* A network's name has no character that a query would mind. */
+	snprintf(full, sizeof(full), "%s?network=%s", path, call->conf.name);
+	r = plugin_ask(call, "GET", full, NULL, &call->deadline, &reply, e);
+	/* Any answer is a sign of life. */
+	if (r != -ENOTCONN && r != -ETIMEDOUT && r != -ECONNRESET)
+		cni_away_over(call->conf.socket);
+	else if (cni_away_short(call->conf.socket))
+		return 0;
+	/* Whatever the reason, an ADD would fail now. */
+	if (r < 0 && e->code != CNI_CODE_IMPAIRED)
+		e->code = CNI_CODE_UNAVAILABLE;
+	return r;
 }

@@ -67,16 +67,6 @@ int plugin_gc(const struct cni_call *call, char **ret_output, struct cni_error *
 
 int plugin_status(const struct cni_call *call, char **ret_output, struct cni_error *e)
 {
-	AUTO(json_put) struct json_object *reply = NULL;
-	char path[1100];
-	int r;
-
 	(void)ret_output;
-	/* A network's name has no character that a query would mind. */
-	snprintf(path, sizeof(path), "/v1/ipam/status?network=%s", call->conf.name);
-	r = plugin_ask(call, "GET", path, NULL, &call->deadline, &reply, e);
-	/* Whatever the reason, it means that an ADD would fail now. */
-	if (r < 0 && e->code != CNI_CODE_IMPAIRED)
-		e->code = CNI_CODE_UNAVAILABLE;
-	return r;
+	return plugin_ask_status(call, "/v1/ipam/status", e);
 }

@@ -114,6 +114,7 @@ SRCS += $(addprefix lib/, \
 	cni_result_read.c \
 	cni_io.c \
 	cni_spool.c \
+	cni_away.c \
 	cni_main.c \
 	)
 
@@ -180,6 +181,7 @@ TESTS += $(addprefix lib/, \
 	pass_test \
 	log_journal_test \
 	cni_io_test \
+	cni_away_test \
 	)
 
 FUZZERS += $(addprefix lib/, \
