@@ -110,7 +110,7 @@ def test_a_configuration_whose_plugin_is_missing_is_not_installed(host):
     host.flags.pop()
     said = host.do("install", code=1)
     assert f"{CONFLIST} needs the plugin portmap, which is not in {host.bin}" in said
-    assert host.files() == ["loopback", "roost", "roost-ipam"]
+    assert host.files() == [".roost-also", "loopback", "roost", "roost-ipam"]
     host.flags[host.flags.index("--from") + 1] = "/nonexistent"
     assert "there is no plugin /nonexistent/roost-ipam" in host.do("install", code=1)
     assert "unknown argument --bogus" in host.do("--bogus", code=2)
@@ -259,11 +259,11 @@ class Elsewhere(Host):
 def test_it_finds_where_the_runtime_looks(tmp_path, build, etc, folder):
     host = Elsewhere(tmp_path, build, etc)
     host.do("install")
-    assert host.files() == [f"{folder}/bin/{p}" for p in ("loopback", "portmap", "roost", "roost-ipam")] + [
+    assert host.files() == [f"{folder}/bin/{p}" for p in (".roost-also", "loopback", "portmap", "roost", "roost-ipam")] + [
         f"{folder}/net.d/10-roost.conflist"]
     host.do("check")
     host.do("uninstall")
-    assert host.files() == [f"{folder}/bin/loopback", f"{folder}/bin/portmap"]
+    assert host.files() == []
 
 
 def test_a_plugin_in_any_folder_of_the_runtime_will_do(tmp_path, build):
@@ -310,7 +310,8 @@ def test_the_installed_containerd_tells_its_folders(lab, build):
     command = [INSTALL, "--from", build, "--conflist", CONFLIST, "--also", "/usr/lib/cni/portmap",
                "--also", "/usr/lib/cni/loopback"]
     node.run(command)
-    assert {p.name for p in node.path("/run/b/bin").iterdir()} == {"roost", "roost-ipam", "portmap", "loopback"}
+    assert {p.name for p in node.path("/run/b/bin").iterdir()} == {
+        "roost", "roost-ipam", "portmap", "loopback", ".roost-also"}
     assert node.path("/run/b/net.d/10-roost.conflist").exists()
 
 
@@ -346,7 +347,7 @@ def test_a_plugin_of_the_hosts_own_stays_its_own(host):
     theirs = plugin(host.bin / "portmap", DEBIANS).read_text()
     host.do("install")
     host.do("uninstall")
-    assert host.files() == ["loopback", "portmap"] and (host.bin / "portmap").read_text() == theirs
+    assert host.files() == ["portmap"] and (host.bin / "portmap").read_text() == theirs
 
 
 def pod_file(host, name, **more):

@@ -77,7 +77,7 @@ class Host:
     def __init__(self, node, build, roostd=None):
         self.node = node
         self.flags = ["--from", build, "--conflist", ROOT / "systemd/10-roost.conflist",
-                      "--also", f"{DEBIAN}/portmap"]
+                      "--also", f"{DEBIAN}/portmap", "--also", f"{DEBIAN}/loopback"]
         self.roostd = roostd or build / "roostd"
 
     def __call__(self, verb, *args, code=0):
@@ -88,7 +88,8 @@ class Host:
     def command(self, verb, *args):
         flags = self.flags if verb in ("install", "check") else []
         flags = ["--roostd", self.roostd] if verb == "clean" else flags
-        return [INSTALL, verb, *args, *flags]
+        # Named, because the machine's own containerd would say where it looks.
+        return [INSTALL, verb, *args, *flags, "--bin-dir", BIN, "--conf-dir", CONF]
 
 
 @pytest.fixture
@@ -258,7 +259,7 @@ def test_strangers_stay(bare, etcd, build):
     node.run("ip route add blackhole 10.99.0.0/24 proto bird")
     node.run("nft add table inet other")
     node.run("ip link add roostly type veth peer name stranger")
-    node.write(f"{BIN}/portmap", "theirs", 0o755)
+    node.write(f"{BIN}/portmap", "#!/bin/sh\necho '{\"supportedVersions\": [\"1.0.0\"]}'\n", 0o755)
     node.write("/etc/bird/bird.conf", "router id 192.0.2.1;\n")
     before = snapshot(node)
     host = Host(node, build)
