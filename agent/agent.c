@@ -6,12 +6,12 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "agent/lock.h"
-#include "agent/reaper.h"
-#include "lib/clock.h"
-#include "lib/cni_away.h"
-#include "lib/files.h"
-#include "lib/log.h"
+#include "agent/kernel/reaper.h"
+#include "agent/node/lock.h"
+#include "lib/base/clock.h"
+#include "lib/base/files.h"
+#include "lib/base/log.h"
+#include "lib/cni/cni_away.h"
 
 #define SOCKET_NAME "agent.sock"
 

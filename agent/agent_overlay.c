@@ -2,7 +2,7 @@
 /* What the overlay is told by the other parts, and they by it. */
 #include "agent/agent_parts.h"
 
-#include "lib/log.h"
+#include "lib/base/log.h"
 
 /* What is surplus may go only when all is known that anything is made from. */
 void agent_open_when_known(struct agent *a)

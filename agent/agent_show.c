@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "agent/agent_parts.h"
-#include "agent/metrics.h"
-#include "agent/readiness.h"
-#include "agent/status.h"
-#include "lib/clock.h"
-#include "lib/log.h"
+#include "agent/show/metrics.h"
+#include "agent/show/readiness.h"
+#include "agent/show/status.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
 
 /* --- readiness ------------------------------------------------------------------------------ */
 

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "agent/agent_parts.h"
-#include "agent/pin.h"
-#include "lib/clock.h"
-#include "lib/log.h"
-#include "lib/store_lease.h"
-#include "lib/store_open.h"
+#include "agent/node/pin.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/daemon/store_open.h"
+#include "lib/lease/store_lease.h"
 
 /* --- etcd ----------------------------------------------------------------------------------- */
 

@@ -5,8 +5,8 @@
 
 #include "agent/agent_parts.h"
 #include "agent/clean.h"
-#include "lib/files.h"
-#include "lib/log.h"
+#include "lib/base/files.h"
+#include "lib/base/log.h"
 
 /* --- addresses and links -------------------------------------------------------------------- */
 

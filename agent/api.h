@@ -2,9 +2,9 @@
 /* The local API's table of routes: docs/API.md. The handlers' argument is the agent. */
 #pragma once
 
-#include "agent/ipam.h"
-#include "agent/plug.h"
-#include "lib/serve.h"
+#include "agent/addresses/ipam.h"
+#include "agent/addresses/plug.h"
+#include "lib/daemon/serve.h"
 
 const struct serve_route *api_routes(void);
 size_t api_n_routes(void);

@@ -8,15 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/firewall_child.h"
-#include "agent/firewall_netlink.h"
-#include "agent/kernel.h"
-#include "agent/kernel_request.h"
-#include "agent/lock.h"
-#include "agent/routing.h"
+#include "agent/bird/routing.h"
+#include "agent/firewall/firewall_child.h"
+#include "agent/firewall/firewall_netlink.h"
+#include "agent/kernel/kernel.h"
+#include "agent/kernel/kernel_request.h"
+#include "agent/node/lock.h"
 #include "confd/target.h"
-#include "lib/files.h"
-#include "lib/log.h"
+#include "lib/base/files.h"
+#include "lib/base/log.h"
 
 AUTO_DEFINE(sd_event *, sd_event_unref)
 

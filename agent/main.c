@@ -5,8 +5,8 @@
 
 #include "agent/agent.h"
 #include "agent/clean.h"
-#include "lib/program.h"
-#include "lib/route_protocol.h"
+#include "lib/base/route_protocol.h"
+#include "lib/daemon/program.h"
 
 static int run(struct settings *settings, int argc, char **argv)
 {

@@ -5,10 +5,10 @@
 #include <linux/rtnetlink.h>
 #include <string.h>
 
-#include "agent/identity.h"
-#include "agent/static_routes.h"
-#include "lib/listen_address.h"
-#include "lib/route_protocol.h"
+#include "agent/node/identity.h"
+#include "agent/static/static_routes.h"
+#include "lib/base/listen_address.h"
+#include "lib/base/route_protocol.h"
 
 #define BIRD_CONFIG  "/etc/bird/bird.conf"
 #define ETCD_DEFAULT "http://127.0.0.1:2379"

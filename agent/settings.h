@@ -2,14 +2,14 @@
 /*
  * The agent's own table of options: what roostd is told at its start.
  *
- *   argv, environ, /etc/roost/agent.json -> lib/options -> [settings] -> main
+ *   argv, environ, /etc/roost/agent.json -> lib/daemon/options -> [settings] -> main
  *
  * On SIGHUP everything is read once more; what is marked live takes effect,
  * a difference in anything else is told as a sentence and changes nothing.
  */
 #pragma once
 
-#include "lib/options.h"
+#include "lib/daemon/options.h"
 
 #define SETTINGS_FILE "/etc/roost/agent.json"
 

@@ -4,11 +4,11 @@
 #include <errno.h>
 
 #include "cni/veth.h"
-#include "ipam/plugin.h"
-#include "lib/cni_ipam.h"
-#include "lib/cni_spool.h"
-#include "lib/files.h"
-#include "lib/json_out.h"
+#include "ipam/plugin/plugin.h"
+#include "lib/base/files.h"
+#include "lib/cni/cni_ipam.h"
+#include "lib/cni/cni_spool.h"
+#include "lib/json/json_out.h"
 
 /* --- attach and check ----------------------------------------------------------------------- */
 

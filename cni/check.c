@@ -13,7 +13,7 @@
 #include "cni/giver.h"
 #include "cni/inside.h"
 #include "cni/verbs.h"
-#include "lib/cni_ipam.h"
+#include "lib/cni/cni_ipam.h"
 
 /* The index of the pod's interface in prev, or -EINVAL. */
 static int find_interface(const struct cni_result *prev, const char *ifname, struct cni_error *e)

@@ -9,8 +9,8 @@
  */
 #pragma once
 
-#include "lib/cni_main.h"
-#include "lib/cni_want.h"
+#include "lib/cni/cni_main.h"
+#include "lib/cni/cni_want.h"
 
 struct roost_conf {
 	struct cni_want want;

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "lib/names.h"
+#include "lib/base/names.h"
 
 /* A result is smaller by far. */
 #define OUTPUT_MAX (1024U * 1024U)

@@ -13,7 +13,7 @@
 
 #include <limits.h>
 
-#include "lib/cni_main.h"
+#include "lib/cni/cni_main.h"
 
 /* Where a delegate lies: the first folder of CNI_PATH with an executable file of that name. */
 int delegate_find(const char *folders, const char *name, char ret[PATH_MAX]);

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "lib/cni_error.h"
+#include "lib/cni/cni_error.h"
 
 /* 0, or negative with e filled. */
 int fault(struct cni_error *e);

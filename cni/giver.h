@@ -12,7 +12,7 @@
 
 #include "cni/conf.h"
 #include "cni/delegate.h"
-#include "ipam/plugin.h"
+#include "ipam/plugin/plugin.h"
 
 struct giver {
 	bool own;

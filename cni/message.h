@@ -6,8 +6,8 @@
 #include <netlink/attr.h>
 #include <stdint.h>
 
-#include "lib/kern.h"
-#include "lib/prefix.h"
+#include "lib/base/prefix.h"
+#include "lib/netlink/kern.h"
 
 /* NULL: out of memory. */
 static inline struct nl_msg *message_new(int type, int flags, const void *body, size_t len)

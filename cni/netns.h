@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "lib/cni_error.h"
-#include "lib/kern.h"
+#include "lib/cni/cni_error.h"
+#include "lib/netlink/kern.h"
 
 struct netns {
 	int fd, home; /* -1: none */

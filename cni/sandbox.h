@@ -12,7 +12,7 @@
 #pragma once
 
 #include "cni/conf.h"
-#include "lib/pod_link.h"
+#include "lib/cni/pod_link.h"
 
 struct sandbox {
 	char link[IF_NAME_TEXT]; /* the host's end */

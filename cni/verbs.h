@@ -14,6 +14,6 @@
  */
 #pragma once
 
-#include "lib/cni_main.h"
+#include "lib/cni/cni_main.h"
 
 cni_verb_fn roost_add, roost_del, roost_check, roost_gc, roost_status;

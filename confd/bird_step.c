@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "confd/bird_check.h"
+#include "confd/bird/bird_check.h"
 
 struct pending {
 	publish_answer_fn *answer; /* NULL: nothing is asked */

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "confd/bird_control.h"
+#include "confd/bird/bird_control.h"
 #include "confd/publish.h"
 
 struct bird_step;

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/child.h"
+#include "lib/base/child.h"
 
 struct command {
 	sd_event *event;

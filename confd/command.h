@@ -2,9 +2,9 @@
 /*
  * A command as a step of a publication: exit 0 accepts, anything else rejects with its words.
  *
- *   publish -> [command] -> lib/child -> verdict -> publish
+ *   publish -> [command] -> lib/base/child -> verdict -> publish
  *
- * Runs in our own folder, with the deadline and the limits of lib/child.
+ * Runs in our own folder, with the deadline and the limits of lib/base/child.
  */
 #pragma once
 

@@ -8,8 +8,8 @@
  */
 #pragma once
 
-#include "lib/names.h"
-#include "lib/values.h"
+#include "lib/base/names.h"
+#include "lib/json/values.h"
 
 /* One of both; neither: no command. */
 struct command_text {

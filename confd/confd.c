@@ -9,8 +9,8 @@
 
 #include "confd/confd_parts.h"
 #include "confd/resource_dir.h"
-#include "lib/log.h"
-#include "lib/store_open.h"
+#include "lib/base/log.h"
+#include "lib/daemon/store_open.h"
 
 /* --- the end of --once ---------------------------------------------------------------------- */
 

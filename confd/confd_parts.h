@@ -4,8 +4,8 @@
 
 #include "confd/confd.h"
 #include "confd/job.h"
-#include "lib/lifecycle.h"
-#include "lib/monitor.h"
+#include "lib/daemon/lifecycle.h"
+#include "lib/daemon/monitor.h"
 
 struct confd {
 	struct confd_settings *settings;

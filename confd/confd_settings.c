@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "lib/listen_address.h"
+#include "lib/base/listen_address.h"
 
 static const struct option_def defs[] = {
 	{ OPTION(confd_settings, once, "once", FLAG), .not_in_file = true,

@@ -2,7 +2,7 @@
 /* What roost-confd is told at its start: argv, environ, /etc/roost/confd.json -> [settings]. */
 #pragma once
 
-#include "lib/options.h"
+#include "lib/daemon/options.h"
 
 #define CONFD_SETTINGS_FILE "/etc/roost/confd.json"
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "confd/confd_parts.h"
-#include "lib/clock.h"
-#include "lib/metrics_daemon.h"
+#include "lib/base/clock.h"
+#include "lib/daemon/metrics_daemon.h"
 
 /* --- metrics -------------------------------------------------------------------------------- */
 

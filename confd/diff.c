@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "lib/auto.h"
+#include "lib/base/auto.h"
 
 /* --- lines ---------------------------------------------------------------------------------- */
 

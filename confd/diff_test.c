@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "confd/diff.h"
-#include "lib/auto.h"
+#include "lib/base/auto.h"
 
 static char *diff(const char *before, const char *after)
 {

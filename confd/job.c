@@ -13,8 +13,8 @@
 #include "confd/kept.h"
 #include "confd/origin.h"
 #include "confd/renderer.h"
-#include "lib/log.h"
-#include "lib/store_stats.h"
+#include "lib/base/log.h"
+#include "lib/store/store_stats.h"
 
 struct watched {
 	struct job *job;

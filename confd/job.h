@@ -15,7 +15,7 @@
 
 #include "confd/publish.h"
 #include "confd/resource.h"
-#include "lib/store.h"
+#include "lib/store/store.h"
 
 #define JOB_RETRY_MS 10000
 

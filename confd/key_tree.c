@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "lib/json_feed.h"
+#include "lib/json/json_feed.h"
 
 AUTO_DEFINE(struct json_tokener *, json_tokener_free)
 

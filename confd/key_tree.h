@@ -25,7 +25,7 @@
 
 #include <stddef.h>
 
-#include "lib/json.h"
+#include "lib/json/json.h"
 
 #define TREE_DEPTH_MAX 16
 

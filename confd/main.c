@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "confd/confd.h"
-#include "lib/program.h"
+#include "lib/daemon/program.h"
 
 static int run(struct confd_settings *settings, int argc, char **argv)
 {

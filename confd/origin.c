@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/files.h"
+#include "lib/base/files.h"
 
 #define FORMAT "cluster %016" PRIx64 " revision %" PRId64 "%s\n"
 #define KEEPS  " keeps"

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/err.h"
+#include "lib/base/err.h"
 
 struct origin {
 	uint64_t cluster; /* 0: nothing is remembered */

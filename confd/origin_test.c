@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "confd/origin.h"
-#include "lib/files.h"
+#include "lib/base/files.h"
 
 static char folder[64];
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "confd/pace.h"
-#include "lib/auto.h"
+#include "lib/base/auto.h"
 
 static void the_first_change_goes_at_once(void **unused)
 {

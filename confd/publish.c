@@ -6,8 +6,8 @@
 #include <time.h>
 
 #include "confd/pace.h"
-#include "lib/backoff.h"
-#include "lib/clock.h"
+#include "lib/base/backoff.h"
+#include "lib/base/clock.h"
 
 /* No event says that a file system is writable again or has room, or that a reload would work. */
 #define RETRY_FIRST_US 1000000U

@@ -18,8 +18,8 @@
 #include <systemd/sd-event.h>
 
 #include "confd/target.h"
-#include "lib/metrics.h"
-#include "lib/names.h"
+#include "lib/base/metrics.h"
+#include "lib/base/names.h"
 
 struct publish;
 

@@ -13,8 +13,8 @@
 
 #include "confd/command.h"
 #include "confd/pace.h"
-#include "lib/clock.h"
-#include "lib/files.h"
+#include "lib/base/clock.h"
+#include "lib/base/files.h"
 
 struct world {
 	sd_event *event;

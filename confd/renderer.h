@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "confd/mustache.h"
+#include "confd/mustache/mustache.h"
 
 struct renderer;
 

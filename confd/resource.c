@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "confd/template_dir.h"
-#include "lib/json_comments.h"
-#include "lib/options.h"
+#include "lib/daemon/options.h"
+#include "lib/json/json_comments.h"
 
 static const char *const fields[] = { "template", "dest",   "mode",     "owner", "group",
 				      "prefix",   "keys",   "prefixes", "check", "reload",

@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "confd/command_text.h"
-#include "lib/json.h"
+#include "lib/json/json.h"
 
 #define RESOURCE_TIMEOUT_MS 30000
 

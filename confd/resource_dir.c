@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "lib/files.h"
+#include "lib/base/files.h"
 
 #define SUFFIX ".json"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 
-#include "lib/files.h"
+#include "lib/base/files.h"
 
 static int wrong(const struct target *t, int r, const char *what, struct err *err)
 {

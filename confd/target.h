@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-#include "lib/err.h"
+#include "lib/base/err.h"
 
 #define TARGET_SIZE_MAX (64UL * 1024 * 1024)
 

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "lib/files.h"
-#include "lib/names.h"
+#include "lib/base/files.h"
+#include "lib/base/names.h"
 
 #define SUFFIX ".mustache"
 

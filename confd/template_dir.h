@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/err.h"
+#include "lib/base/err.h"
 
 #define TEMPLATE_SIZE_MAX (1024UL * 1024)
 #define TEMPLATE_DIRS_MAX 3

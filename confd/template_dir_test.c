@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "confd/template_dir.h"
-#include "lib/files.h"
+#include "lib/base/files.h"
 
 static char folder[] = "/tmp/roost-templates-XXXXXX";
 static char ours[64], shipped[64];

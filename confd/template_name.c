@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "confd/template_dir.h"
-#include "lib/names.h"
+#include "lib/base/names.h"
 
 int template_name_check(const char *name, struct err *err)
 {

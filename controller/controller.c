@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "controller/controller_parts.h"
-#include "lib/log.h"
-#include "lib/store_open.h"
+#include "lib/base/log.h"
+#include "lib/daemon/store_open.h"
 
 /* --- leading -------------------------------------------------------------------------------- */
 

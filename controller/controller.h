@@ -8,7 +8,7 @@
 #pragma once
 
 #include "controller/settings.h"
-#include "lib/auto.h"
+#include "lib/base/auto.h"
 
 struct controller;
 

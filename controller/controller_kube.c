@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "controller/controller_parts.h"
-#include "lib/log.h"
+#include "lib/base/log.h"
 
 #define PART "kubernetes"
 

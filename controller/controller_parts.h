@@ -4,11 +4,11 @@
 
 #include "controller/controller.h"
 #include "controller/keeper.h"
-#include "controller/kube.h"
-#include "controller/lease_server.h"
-#include "lib/lifecycle.h"
-#include "lib/monitor.h"
-#include "lib/pass.h"
+#include "controller/kube/kube.h"
+#include "controller/leases/lease_server.h"
+#include "lib/base/pass.h"
+#include "lib/daemon/lifecycle.h"
+#include "lib/daemon/monitor.h"
 
 struct controller {
 	struct controller_settings *settings;

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "controller/controller_parts.h"
-#include "lib/clock.h"
-#include "lib/metrics_daemon.h"
+#include "lib/base/clock.h"
+#include "lib/daemon/metrics_daemon.h"
 
 /* --- metrics -------------------------------------------------------------------------------- */
 

@@ -7,10 +7,10 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "controller/decide_leases.h"
-#include "lib/clock.h"
-#include "lib/lease_holder.h"
-#include "lib/model.h"
+#include "controller/decide/decide_leases.h"
+#include "lib/base/clock.h"
+#include "lib/model/lease_holder.h"
+#include "lib/model/model.h"
 
 /* Pools, static routes and Kubernetes' Nodes are looked at so often in a minute at most: a look
  * goes over all of them. */

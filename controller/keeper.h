@@ -10,15 +10,15 @@
  */
 #pragma once
 
-#include "controller/decide_kube.h"
-#include "controller/decide_pools.h"
-#include "controller/decide_recovery.h"
-#include "controller/decide_removals.h"
-#include "controller/decide_repairs.h"
-#include "controller/decide_routes.h"
-#include "controller/elect.h"
-#include "controller/work.h"
-#include "lib/health.h"
+#include "controller/decide/decide_kube.h"
+#include "controller/decide/decide_pools.h"
+#include "controller/decide/decide_recovery.h"
+#include "controller/decide/decide_removals.h"
+#include "controller/decide/decide_repairs.h"
+#include "controller/decide/decide_routes.h"
+#include "controller/state/elect.h"
+#include "controller/state/work.h"
+#include "lib/daemon/health.h"
 
 struct keeper;
 

@@ -3,14 +3,14 @@
  * A node comes back while it is being reclaimed, at every moment of it: its registration and its
  * claims are the agent's own, and another node claims whatever is free as soon as it is.
  */
-#include "agent/register.h"
+#include "agent/node/register.h"
 #include "controller/keeper_world.h"
 #include "ipam/claims.h"
 
 #define REMOVED_NOW "{\"by\":\"me\",\"when\":\"2026-11-16T02:45:55Z\",\"now\":true}"
 #define BLOCKS      70U
 
-/* What the agent of n1 believes of a block, as agent/ipam_index.c concludes it. */
+/* What the agent of n1 believes of a block, as agent/addresses/ipam_index.c concludes it. */
 enum belief { UNKNOWN, OURS, LOST, CLAIMING };
 
 struct claimer {

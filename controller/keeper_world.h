@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "controller/keeper.h"
-#include "lib/fake_time.h"
+#include "lib/store/fake_time.h"
 
 #define P "/roost/v1/"
 #define NODE_VALUE                                                                                 \

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "controller/controller.h"
-#include "lib/program.h"
+#include "lib/daemon/program.h"
 
 static int run(struct controller_settings *settings, int argc, char **argv)
 {

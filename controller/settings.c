@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "controller/lease_server.h"
-#include "lib/listen_address.h"
+#include "controller/leases/lease_server.h"
+#include "lib/base/listen_address.h"
 
 static const struct option_def defs[] = {
 	OPTIONS_ETCD(controller_settings),

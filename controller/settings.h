@@ -2,11 +2,11 @@
 /*
  * The controller's own table of options.
  *
- *   argv, environ, /etc/roost/controller.json -> lib/options -> [settings] -> main
+ *   argv, environ, /etc/roost/controller.json -> lib/daemon/options -> [settings] -> main
  */
 #pragma once
 
-#include "lib/options.h"
+#include "lib/daemon/options.h"
 
 #define CONTROLLER_SETTINGS_FILE "/etc/roost/controller.json"
 

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "ctl/addresses.h"
-#include "ctl/tree.h"
-#include "ctl/verbs.h"
-#include "lib/json_out.h"
-#include "lib/keys.h"
-#include "lib/model.h"
+#include "ctl/frame/tree.h"
+#include "ctl/frame/verbs.h"
+#include "lib/json/json_out.h"
+#include "lib/model/keys.h"
+#include "lib/model/model.h"
 
 static void address_row(const struct address_record *a, struct tree *t)
 {

@@ -2,7 +2,7 @@
 /* The addresses that are in use, as etcd has them. */
 #pragma once
 
-#include "ctl/ctl.h"
+#include "ctl/frame/ctl.h"
 
 struct block;
 

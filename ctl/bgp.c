@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "ctl/bgp_rows.h"
-#include "ctl/ctl.h"
-#include "ctl/verbs.h"
-#include "lib/keys.h"
+#include "ctl/frame/ctl.h"
+#include "ctl/frame/verbs.h"
+#include "lib/model/keys.h"
 
 #define KEYS_STATUS_NODE KEYS_STATUS "node/"
 

@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "ctl/out.h"
-#include "ctl/tree.h"
+#include "ctl/frame/out.h"
+#include "ctl/frame/tree.h"
 
 static const char *text_at(struct json_object *object, const char *field)
 {

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "lib/json.h"
+#include "lib/json/json.h"
 
 /* status NULL: the node has none, its agent is silent. 0 or -ENOMEM. */
 int bgp_rows(const char *node, struct json_object *status, struct json_object *array);

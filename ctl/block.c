@@ -5,10 +5,10 @@
 
 #include "ctl/addresses.h"
 #include "ctl/blocks.h"
-#include "ctl/tree.h"
-#include "ctl/verbs.h"
-#include "lib/keys.h"
-#include "lib/model.h"
+#include "ctl/frame/tree.h"
+#include "ctl/frame/verbs.h"
+#include "lib/model/keys.h"
+#include "lib/model/model.h"
 
 static void block_row(const struct block *block, struct tree *t)
 {

@@ -2,7 +2,7 @@
 /* The block that the words of a command mean: BLOCK [NETWORK]. */
 #pragma once
 
-#include "ctl/ctl.h"
+#include "ctl/frame/ctl.h"
 
 /* By its prefix, or by any address in it; the second word names the network where there are
  * several. 0, or a negative errno with the sentence. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of commands: what each is called, takes, says of itself, and does. */
-#include "ctl/verbs.h"
+#include "ctl/frame/verbs.h"
 
 #define FIELDS_HELP                                                                                \
 	"FIELD=VALUE is typed by the field's own type: lists with commas or as JSON, dots lead\n"  \

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "ctl/fields_text.h"
-#include "ctl/kind.h"
-#include "ctl/settings.h"
+#include "ctl/frame/settings.h"
+#include "ctl/records/fields_text.h"
+#include "ctl/records/kind.h"
 
 /* --- what is wanted ------------------------------------------------------------------------- */
 

@@ -10,8 +10,8 @@
 
 #include <stdio.h>
 
-#include "ctl/command.h"
-#include "lib/options.h"
+#include "ctl/frame/command.h"
+#include "lib/daemon/options.h"
 
 enum completing {
 	COMPLETE_NOTHING, /* the shell's own: file names */

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "ctl/complete.h"
-#include "lib/keys.h"
+#include "lib/model/keys.h"
 
 #define WORDS(...)                                                                                 \
 	(const char *const[]){ __VA_ARGS__ },                                                      \

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "ctl/complete.h"
-#include "ctl/ctl.h"
-#include "ctl/kind.h"
-#include "ctl/verbs.h"
+#include "ctl/frame/ctl.h"
+#include "ctl/frame/verbs.h"
+#include "ctl/records/kind.h"
 
 #define COMPLETE_TIMEOUT_MS 1000U
 

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/command.h"
-#include "ctl/fields_text.h"
-#include "ctl/settings.h"
+#include "ctl/frame/command.h"
+#include "ctl/frame/settings.h"
+#include "ctl/records/fields_text.h"
 
 static void print_line(FILE *out, const struct command *c)
 {

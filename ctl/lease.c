@@ -5,12 +5,12 @@
 #include <time.h>
 
 #include "ctl/blocks.h"
-#include "ctl/change.h"
-#include "ctl/tree.h"
-#include "ctl/verbs.h"
-#include "lib/clock.h"
-#include "lib/keys.h"
-#include "lib/lease_holder.h"
+#include "ctl/frame/tree.h"
+#include "ctl/frame/verbs.h"
+#include "ctl/records/change.h"
+#include "lib/base/clock.h"
+#include "lib/model/keys.h"
+#include "lib/model/lease_holder.h"
 
 static void lease_row(const struct block *block, struct tree *t)
 {

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl/ctl.h"
-#include "lib/program.h"
+#include "ctl/frame/ctl.h"
+#include "lib/daemon/program.h"
 
 enum { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_UNREACHABLE, EXIT_NOT_FOUND };
 

@@ -5,12 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl/change.h"
+#include "ctl/frame/tree.h"
+#include "ctl/frame/verbs.h"
 #include "ctl/nodes.h"
-#include "ctl/tree.h"
-#include "ctl/verbs.h"
-#include "lib/clock.h"
-#include "lib/model.h"
+#include "ctl/records/change.h"
+#include "lib/base/clock.h"
+#include "lib/model/model.h"
 
 /* --- list ----------------------------------------------------------------------------------- */
 

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/change.h"
-#include "ctl/tree.h"
-#include "lib/lease_holder.h"
+#include "ctl/frame/tree.h"
+#include "ctl/records/change.h"
+#include "lib/model/lease_holder.h"
 
 #define KEYS_STATUS_NODE KEYS_STATUS "node/"
 

@@ -2,8 +2,8 @@
 /* Everything that etcd has of the nodes, read together; and changes of spec/<node>. */
 #pragma once
 
-#include "ctl/ctl.h"
-#include "lib/keys.h"
+#include "ctl/frame/ctl.h"
+#include "lib/model/keys.h"
 
 struct nodes {
 	struct ctl_kvs nodes, specs, removed, status, blocks;

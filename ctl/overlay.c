@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/ctl.h"
+#include "ctl/frame/ctl.h"
+#include "ctl/frame/verbs.h"
 #include "ctl/overlay_rows.h"
-#include "ctl/verbs.h"
-#include "lib/keys.h"
+#include "lib/model/keys.h"
 
 static const char *const watches[] = { KEYS_NODE, KEYS_BLOCK, KEYS_POOL, NULL };
 

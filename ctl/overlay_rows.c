@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "ctl/out.h"
-#include "ctl/tree.h"
+#include "ctl/frame/out.h"
+#include "ctl/frame/tree.h"
 
 static const char *text_at(struct json_object *object, const char *field)
 {

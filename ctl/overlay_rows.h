@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "lib/json.h"
+#include "lib/json/json.h"
 
 /* 0 or -ENOMEM. */
 int overlay_rows(struct json_object *overlay, struct json_object *array);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "ctl/out.h"
+#include "ctl/frame/out.h"
 
 static void expect(const char *json, size_t n, const char *const *want)
 {

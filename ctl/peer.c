@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/record_verbs.h"
-#include "ctl/verbs.h"
+#include "ctl/frame/verbs.h"
+#include "ctl/records/record_verbs.h"
 
 /* A row for each record of one kind; more() adds what a table wants and the record has not. */
 static int rows(struct ctl *ctl, const char *noun, void (*more)(struct json_object *row),

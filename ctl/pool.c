@@ -3,13 +3,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/ctl.h"
-#include "ctl/effective.h"
-#include "ctl/kind.h"
+#include "ctl/frame/ctl.h"
+#include "ctl/frame/tree.h"
+#include "ctl/frame/verbs.h"
 #include "ctl/pool_use.h"
-#include "ctl/tree.h"
-#include "ctl/verbs.h"
-#include "lib/model.h"
+#include "ctl/records/effective.h"
+#include "ctl/records/kind.h"
+#include "lib/model/model.h"
 
 static const char *const watches[] = { KEYS_POOL, KEYS_EXTENT, KEYS_BLOCK, KEYS_STATUS, NULL };
 

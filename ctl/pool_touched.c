@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "ctl/pool_use.h"
-#include "ctl/record_verbs.h"
-#include "lib/model.h"
+#include "ctl/records/record_verbs.h"
+#include "lib/model/model.h"
 
 static bool is_of(const struct ctl_kv *kv, const char *pool)
 {

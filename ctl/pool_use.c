@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctl/pool_use.h"
 
-#include "lib/json.h"
-#include "lib/model.h"
+#include "lib/json/json.h"
+#include "lib/model/model.h"
 
 /* The entry of a pool, made if it is not there. */
 static struct json_object *entry(struct json_object *all, const char *pool)

@@ -2,7 +2,7 @@
 /* How much of each pool is in use, by one walk over keys of which there may be many. Pure. */
 #pragma once
 
-#include "ctl/ctl.h"
+#include "ctl/frame/ctl.h"
 
 /*
  * {pool: {"blocks": n, "used": n, "free": n, "nodes": {node: null}}}; blocks and nodes are counted

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "confd/diff.h"
-#include "ctl/ctl.h"
-#include "ctl/tree.h"
-#include "ctl/verbs.h"
+#include "ctl/frame/ctl.h"
+#include "ctl/frame/tree.h"
+#include "ctl/frame/verbs.h"
 
 #define EXIT_DIFFERS 1
 

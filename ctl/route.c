@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/record_verbs.h"
+#include "ctl/frame/verbs.h"
+#include "ctl/records/record_verbs.h"
 #include "ctl/route_rows.h"
-#include "ctl/verbs.h"
 
 #define KEYS_STATUS_ROUTE KEYS_STATUS "static-route/"
 

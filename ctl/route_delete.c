@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/record_verbs.h"
-#include "ctl/verbs.h"
-#include "ctl/watch.h"
-#include "lib/clock.h"
-#include "lib/model.h"
+#include "ctl/frame/verbs.h"
+#include "ctl/frame/watch.h"
+#include "ctl/records/record_verbs.h"
+#include "lib/base/clock.h"
+#include "lib/model/model.h"
 
 struct deletion {
 	struct ctl *ctl;

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/effective.h"
-#include "ctl/tree.h"
-#include "lib/record.h"
+#include "ctl/frame/tree.h"
+#include "ctl/records/effective.h"
+#include "lib/model/record.h"
 
 #define KEYS_STATUS_NODE KEYS_STATUS "node/"
 

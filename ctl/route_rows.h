@@ -16,8 +16,8 @@
  */
 #pragma once
 
-#include "ctl/ctl.h"
-#include "lib/model.h"
+#include "ctl/frame/ctl.h"
+#include "lib/model/model.h"
 
 struct route_node {
 	const char *name;

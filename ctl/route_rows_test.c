@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "ctl/out.h"
+#include "ctl/frame/out.h"
 #include "ctl/route_rows.h"
-#include "lib/json.h"
+#include "lib/json/json.h"
 
 #define ROUTE "static-route/vpn"
 

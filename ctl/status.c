@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl/ctl.h"
+#include "ctl/frame/ctl.h"
+#include "ctl/frame/tree.h"
+#include "ctl/frame/verbs.h"
 #include "ctl/status_alone.h"
-#include "ctl/tree.h"
-#include "ctl/verbs.h"
 
 #define EXIT_PROBLEMS    1
 #define EXIT_UNREACHABLE 3

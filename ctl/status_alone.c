@@ -10,11 +10,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "confd/bird_control.h"
-#include "ctl/ctl.h"
+#include "confd/bird/bird_control.h"
+#include "ctl/frame/ctl.h"
 #include "ctl/status_alone.h"
-#include "lib/kern.h"
-#include "lib/route_protocol.h"
+#include "lib/base/route_protocol.h"
+#include "lib/netlink/kern.h"
 
 #define BIRD_WAIT_US (2U * 1000U * 1000U)
 

@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "ctl/out.h"
-#include "ctl/tree.h"
+#include "ctl/frame/out.h"
+#include "ctl/frame/tree.h"
 
 struct status_view status_view_new(void)
 {

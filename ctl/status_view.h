@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-#include "lib/err.h"
-#include "lib/json.h"
+#include "lib/base/err.h"
+#include "lib/json/json.h"
 
 struct status_view {
 	struct json_object *parts, *problems; /* arrays */

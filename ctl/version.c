@@ -2,9 +2,9 @@
 /* version, and the hidden __examples. */
 #include <errno.h>
 
-#include "ctl/ctl.h"
-#include "ctl/verbs.h"
-#include "lib/json.h"
+#include "ctl/frame/ctl.h"
+#include "ctl/frame/verbs.h"
+#include "lib/json/json.h"
 
 int version_run(struct ctl *ctl, struct err *err)
 {

@@ -42,7 +42,7 @@ PROGRAM_SRCS.route-bench := $(addprefix integration-tests/bench/, route_bench.c 
 
 # roost, but its ADD fails where a test wants it to.
 STATIC_TOOLS += roost-faults
-PROGRAM_SRCS.roost-faults := integration-tests/tools/fault.c $(filter-out cni/fault.c, $(PROGRAM_SRCS.roost))
+PROGRAM_SRCS.roost-faults := integration-tests/tools/fault.c $(PROGRAM_SRCS.roost)
 TOOLS += mustache-spec
 PROGRAM_SRCS.mustache-spec := integration-tests/tools/mustache_spec.c
 

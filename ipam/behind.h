@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "lib/store.h"
+#include "lib/store/store.h"
 
 struct behind;
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "lib/store_fake.h"
+#include "lib/store/store_fake.h"
 
 #define NODE "/n"
 #define KEYS "/k/"

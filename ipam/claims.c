@@ -7,9 +7,9 @@
 #include <sys/queue.h>
 #include <sys/random.h>
 
-#include "ipam/candidates.h"
-#include "lib/clock.h"
-#include "lib/keys.h"
+#include "ipam/allocator/candidates.h"
+#include "lib/base/clock.h"
+#include "lib/model/keys.h"
 
 struct claims_call {
 	TAILQ_ENTRY(claims_call) entry;

@@ -14,9 +14,9 @@
  */
 #pragma once
 
-#include "ipam/allocator.h"
-#include "lib/model.h"
-#include "lib/store.h"
+#include "ipam/allocator/allocator.h"
+#include "lib/model/model.h"
+#include "lib/store/store.h"
 
 struct claims;
 struct claims_call;

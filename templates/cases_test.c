@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "agent/desired_bird_world.h"
-#include "confd/mustache.h"
+#include "agent/bird/desired_bird_world.h"
+#include "confd/mustache/mustache.h"
 
 #define FOLDER "templates/"
 

@@ -24,8 +24,8 @@
 
 #include "integration-tests/bench/figures.h"
 #include "integration-tests/bench/plugin_run.h"
-#include "lib/auto.h"
-#include "lib/json.h"
+#include "lib/base/auto.h"
+#include "lib/json/json.h"
 
 #define AT_ONCE_MAX 1000
 #define REPLY_MAX   8192

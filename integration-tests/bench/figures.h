@@ -14,7 +14,7 @@
 #include <json-c/json.h>
 #include <stddef.h>
 
-#include "lib/auto.h"
+#include "lib/base/auto.h"
 
 #define FIGURES_SERIES_MAX 4
 

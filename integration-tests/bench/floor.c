@@ -20,7 +20,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "lib/auto.h"
+#include "lib/base/auto.h"
 
 #define NETWORK  0x0a620000u /* 10.98.0.0 */
 #define GATEWAY  0xa9fe0101u /* 169.254.1.1 */

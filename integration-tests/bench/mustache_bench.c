@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "confd/mustache.h"
-#include "lib/clock.h"
-#include "lib/json.h"
+#include "confd/mustache/mustache.h"
+#include "lib/base/clock.h"
+#include "lib/json/json.h"
 
 #define ROUNDS 41
 #define MIDDLE 20

@@ -20,8 +20,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "agent/desired_kernel.h"
-#include "agent/kernel_parts.h"
+#include "agent/kernel/desired_kernel.h"
+#include "agent/kernel/kernel_parts.h"
 #include "integration-tests/bench/figures.h"
 
 #define HANG_MS 60000.0

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "lib/auto.h"
+#include "lib/base/auto.h"
 
 struct plugin {
 	const char *path;

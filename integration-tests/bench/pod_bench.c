@@ -21,7 +21,7 @@
 #include <getopt.h>
 #include <string.h>
 
-#include "lib/json.h"
+#include "lib/json/json.h"
 
 size_t bench_turn(const struct bench *b, size_t i)
 {

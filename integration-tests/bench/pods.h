@@ -11,7 +11,7 @@
 
 #include "integration-tests/bench/figures.h"
 #include "integration-tests/bench/plugin_run.h"
-#include "lib/kern.h"
+#include "lib/netlink/kern.h"
 
 #define CONTESTANTS_MAX 3
 

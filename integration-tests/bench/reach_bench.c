@@ -20,12 +20,12 @@
 #include <systemd/sd-event.h>
 
 #include "integration-tests/bench/figures.h"
-#include "lib/json.h"
-#include "lib/kern.h"
-#include "lib/keys.h"
-#include "lib/prefix.h"
-#include "lib/route_protocol.h"
-#include "lib/store_etcd.h"
+#include "lib/base/prefix.h"
+#include "lib/base/route_protocol.h"
+#include "lib/etcd/store_etcd.h"
+#include "lib/json/json.h"
+#include "lib/model/keys.h"
+#include "lib/netlink/kern.h"
 
 #define MANY    1024
 #define HANG_MS 60000.0

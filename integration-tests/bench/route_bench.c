@@ -20,11 +20,11 @@
 #include <sys/wait.h>
 
 #include "integration-tests/bench/figures.h"
-#include "ipam/attachment_file.h"
-#include "lib/files.h"
-#include "lib/json.h"
-#include "lib/kern.h"
-#include "lib/route_protocol.h"
+#include "ipam/attachments/attachment_file.h"
+#include "lib/base/files.h"
+#include "lib/base/route_protocol.h"
+#include "lib/json/json.h"
+#include "lib/netlink/kern.h"
 
 #define FIRST_ADDRESS 0x0a4d0001u /* 10.77.0.1 */
 /* Two thousand bytes for each event of some ten thousand routes, several times. */

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/etcd_wire.h"
-#include "lib/store_etcd.h"
-#include "lib/store_sync.h"
+#include "lib/etcd/etcd_wire.h"
+#include "lib/etcd/store_etcd.h"
+#include "lib/store/store_sync.h"
 
 #define KEYS 1000
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "integration-tests/simulation/simulation.h"
-#include "lib/clock.h"
-#include "lib/lease_holder.h"
+#include "lib/base/clock.h"
+#include "lib/model/lease_holder.h"
 
 static uint64_t now_ms(const struct timers *t)
 {

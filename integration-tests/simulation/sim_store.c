@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One program's way to the etcd that all of them share: lib/store_memory with the faults of a
+ * One program's way to the etcd that all of them share: lib/store/store_memory with the faults of a
  * network and of etcd's members.
  *
- * Another etcd is noticed by the first header that it sends, as lib/etcd_era.c does. A reply may be
+ * Another etcd is noticed by the first header that it sends, as lib/etcd/etcd_era.c does. A reply may be
  * what shows it: then its request has been applied already.
  */
 #include "integration-tests/simulation/simulation.h"

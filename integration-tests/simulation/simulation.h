@@ -9,7 +9,7 @@
  * The programs are the real ones: registration, report, addresses with their claims, election and
  * keeper. What they would ask of the machine is replaced when the simulator is linked
  * (stand_ins.c): clocks, random numbers, files, the local socket, the kernel's routes, the loop.
- * Etcd is lib/memory_etcd, shared by the stores of all programs (sim_store.c). In some runs there
+ * Etcd is lib/store/memory_etcd, shared by the stores of all programs (sim_store.c). In some runs there
  * are machines over leases: their agents have the real lease store and its client, controllers the
  * real lease server, and what lies between them is wire.c.
  *
@@ -22,16 +22,16 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "agent/ipam_parts.h"
-#include "agent/register.h"
-#include "agent/report.h"
-#include "controller/elect.h"
+#include "agent/addresses/ipam_parts.h"
+#include "agent/node/register.h"
+#include "agent/node/report.h"
 #include "controller/keeper.h"
-#include "controller/lease_server.h"
-#include "lib/health.h"
-#include "lib/store_lease.h"
-#include "lib/store_memory.h"
-#include "lib/timers.h"
+#include "controller/leases/lease_server.h"
+#include "controller/state/elect.h"
+#include "lib/base/timers.h"
+#include "lib/daemon/health.h"
+#include "lib/lease/store_lease.h"
+#include "lib/store/store_memory.h"
 
 #define SIM_PREFIX      "/roost/"
 #define SIM_MACHINES    8

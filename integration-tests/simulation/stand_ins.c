@@ -10,8 +10,8 @@
 #include <time.h>
 
 #include "integration-tests/simulation/simulation.h"
-#include "ipam/sighting.h"
-#include "lib/kern.h"
+#include "ipam/attachments/sighting.h"
+#include "lib/netlink/kern.h"
 
 /* --- the C library: clocks and random numbers ----------------------------------------------- */
 
@@ -48,7 +48,7 @@ ssize_t getrandom(void *bytes, size_t n, unsigned flags)
 	return (ssize_t)n;
 }
 
-/* --- lib/pass.c: one quiet pass of each program, run by the scheduler ----------------------- */
+/* --- lib/base/pass.c: one quiet pass of each program, run by the scheduler ----------------------- */
 
 int pass_new(sd_event *event, pass_fn *fn, void *arg, struct pass **ret)
 {
@@ -82,7 +82,7 @@ struct pass_stats pass_stats(const struct pass *p)
 	return (struct pass_stats){ .dirty = p->dirty };
 }
 
-/* --- ipam/local_copy.c: the files of this boot, in the machine ------------------------------ */
+/* --- ipam/attachments/local_copy.c: the files of this boot, in the machine ------------------------------ */
 
 struct local_copy {
 	struct machine *machine;
@@ -238,7 +238,7 @@ int local_copy_get_records(struct local_copy *c, char **ret, size_t *ret_len)
 	return 0;
 }
 
-/* --- agent/ipam_released.c and agent/ipam_spool.c: notes ------------------------------------ */
+/* --- agent/addresses/ipam_released.c and agent/addresses/ipam_spool.c: notes ------------------------------------ */
 
 int ipam_released_open(struct ipam *m)
 {
@@ -313,14 +313,14 @@ void ipam_spool_done(struct ipam *m)
 	(void)m;
 }
 
-/* --- ipam/sighting.c: no namespace is ever missing ------------------------------------------ */
+/* --- ipam/attachments/sighting.c: no namespace is ever missing ------------------------------------------ */
 
 struct sighting sighting_of(const struct attachment *a)
 {
 	return (struct sighting){ .attachment = a };
 }
 
-/* --- lib/kern.c: no route of ours is found at the start ------------------------------------- */
+/* --- lib/netlink/kern.c: no route of ours is found at the start ------------------------------------- */
 
 int kern_open(int protocol, struct kern **ret)
 {
@@ -346,7 +346,7 @@ int kern_dump(struct kern *k, struct nl_msg *msg, kern_restart_fn *restart, kern
 	return 0;
 }
 
-/* --- lib/serve*.c: the local socket; wire.c has what only lease servers use ----------------- */
+/* --- lib/daemon/serve*.c: the local socket; wire.c has what only lease servers use ----------------- */
 
 const char *serve_body(const struct serve_request *request, size_t *ret_len)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The way between machines over leases and the lease servers of the controllers. Stands in for
- * lib/http.c on one side and for lib/serve*.c on the other.
+ * lib/http/http.c on one side and for lib/daemon/serve*.c on the other.
  *
- *   lib/lease_client -> http_get() ─> call ─> request ─> controller/lease_server
+ *   lib/lease/lease_client -> http_get() ─> call ─> request ─> controller/leases/lease_server
  *   http_done_fn     <─ a later turn <─ answer <─ serve_reply_…()
  *
  * A machine's net decides what arrives. A request that has arrived is worked on, though its client
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "integration-tests/simulation/simulation.h"
-#include "lib/http.h"
+#include "lib/http/http.h"
 
 #define FIRST_SERVER 101
 

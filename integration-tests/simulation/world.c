@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "integration-tests/simulation/simulation.h"
-#include "lib/clock.h"
-#include "lib/lease_holder.h"
+#include "lib/base/clock.h"
+#include "lib/model/lease_holder.h"
 
 struct simulation sim;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drives confd/bird_control from outside: commands on stdin, one JSON object per line on stdout.
+ * Drives confd/bird/bird_control from outside: commands on stdin, one JSON object per line on stdout.
  *
  *   bird-driver SOCKET
  *   1 command show status          {"id":1,"err":"","code":13,"text":"Daemon is up ..."}
@@ -17,8 +17,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "confd/bird_check.h"
-#include "confd/bird_show.h"
+#include "confd/bird/bird_check.h"
+#include "confd/bird/bird_show.h"
 
 struct driver {
 	sd_event *event;

@@ -16,11 +16,11 @@
 #include <sys/queue.h>
 
 #include "ipam/claims.h"
-#include "lib/clock.h"
-#include "lib/json.h"
-#include "lib/keys.h"
-#include "lib/store_etcd.h"
-#include "lib/store_sync.h"
+#include "lib/base/clock.h"
+#include "lib/etcd/store_etcd.h"
+#include "lib/json/json.h"
+#include "lib/model/keys.h"
+#include "lib/store/store_sync.h"
 
 #define CIDR       "10.64.0.0/12"
 #define BLOCK_SIZE 26

@@ -25,9 +25,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "lib/auto.h"
-#include "lib/json.h"
-#include "lib/local_client.h"
+#include "lib/base/auto.h"
+#include "lib/cni/local_client.h"
+#include "lib/json/json.h"
 
 #define SOCKET      "/run/roost/agent.sock"
 #define NETNS       "/run/netns/load"

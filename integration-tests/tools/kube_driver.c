@@ -15,8 +15,8 @@
 #include <getopt.h>
 #include <string.h>
 
-#include "controller/kube.h"
-#include "lib/json_stream.h"
+#include "controller/kube/kube.h"
+#include "lib/json/json_stream.h"
 
 struct driver {
 	sd_event *event;

@@ -12,8 +12,8 @@
 
 #include <json-c/json.h>
 
-#include "confd/mustache.h"
-#include "lib/json.h"
+#include "confd/mustache/mustache.h"
+#include "lib/json/json.h"
 
 static const char *text_of(struct json_object *object, const char *name)
 {

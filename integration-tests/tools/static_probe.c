@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/kern.h"
+#include "lib/netlink/kern.h"
 
 static int count(const struct nlmsghdr *hdr, void *arg)
 {

@@ -23,9 +23,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "lib/json_stream.h"
-#include "lib/store_etcd.h"
-#include "lib/store_stats.h"
+#include "lib/etcd/store_etcd.h"
+#include "lib/json/json_stream.h"
+#include "lib/store/store_stats.h"
 
 #define MAX_WATCHES 64
 

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside agent/addresses/ipam*.c: the parts of struct ipam and what they call of each other. */
+#pragma once
+
+#include <sys/queue.h>
+
+#include "agent/addresses/authority.h"
+#include "agent/addresses/ipam.h"
+#include "agent/addresses/recovery.h"
+#include "agent/node/identity.h"
+#include "ipam/allocator/allocator.h"
+#include "ipam/attachments/local_copy.h"
+#include "ipam/behind.h"
+#include "ipam/claims.h"
+#include "lib/base/clock.h"
+#include "lib/base/pass.h"
+#include "lib/cni/pod_link.h"
+#include "lib/model/keys.h"
+#include "lib/store/store_stats.h"
+
+/* A record as etcd had it last: what the allocator is configured from, and what the file keeps. */
+struct raw {
+	char *key, *value; /* relative key */
+	int64_t created;
+	char *wrong; /* etcd has a damaged one now: why; the value is the last good one */
+};
+
+/* Everything decoded from the raw records at one time; replaced as a whole. */
+struct inputs {
+	struct pool *pools; /* storage of the valid ones */
+	struct pool_input *views;
+	struct err *invalid;
+	char **names; /* of the views: the raw records go their own way meanwhile */
+	size_t n_pools, n_valid;
+	struct extent *extents;
+	const struct extent **extent_list;
+	size_t n_extents;
+	struct node_spec spec;
+	bool has_spec;
+	struct label *labels;
+	size_t n_labels;
+	uint32_t reclaim_after, export_table;
+	bool config_wrong; /* it cannot be read, and no good one is known: the promise stays */
+	enum log_level log_level;
+	bool has_log_level;
+};
+
+/* Where the listing of an input stands. */
+enum input {
+	INPUT_POOLS,
+	INPUT_EXTENTS,
+	INPUT_SPEC,
+	INPUT_CONFIG,
+	INPUT_HOST,
+	INPUT_RECOVERY,
+	INPUT_NODES,
+	INPUTS
+};
+
+struct input_watch {
+	struct ipam *ipam;
+	enum input which;
+	struct store_watch *watch;
+	bool in_sync;
+	int64_t seen; /* revision up to which it is known */
+};
+
+/* A block of ours beside the allocator's own_block: what etcd and the files have of it. */
+struct owned {
+	struct block_copy copy;
+	int64_t revision; /* MOD revision of the block key; 0: not verified */
+	bool indexed;     /* its index key is there */
+	bool verify;      /* look at the block key */
+	bool again;       /* the same, when the timer says so */
+	bool restored;    /* we did not hold it when etcd went back: wait for the recovery's end */
+	bool cut_apart; /* its key vanished, and another extent lies there: it cannot be claimed */
+	bool damaged;   /* its key cannot be read: it serves nothing, and nobody can claim it */
+	bool extent_asked; /* its pool's extent has vanished and is being written again */
+	struct ipam *ipam;
+	struct claims_call *call; /* its release, or a claim of it again */
+	int64_t claimed; /* 0, or revision of a claim whose reply overtook that of the release */
+};
+
+/* A claim that is under way for a pool. */
+struct claiming {
+	LIST_ENTRY(claiming) entry;
+	struct ipam *ipam;
+	struct claims_call *call;
+	char pool[NAME_TEXT], network[NAME_TEXT];
+	struct prefix cidr, block;
+	bool specific, whole;
+	int64_t extents_seen, fence; /* what was known when it was sent */
+};
+
+/* An assign that waits for a block. */
+struct waiting {
+	TAILQ_ENTRY(waiting) entry;
+	struct ipam *ipam;
+	struct serve_request *request;
+	struct assign_request assign;
+	bool no_claim;              /* a claim has failed: take what is resting */
+	char pool_asked[NAME_TEXT]; /* the pool of a range that is being made */
+	struct err why;             /* while etcd is away: what it waits for */
+	/* Whose blocks it waits for. */
+	char pools[ASSIGN_NEEDS][NAME_TEXT];
+	size_t n_pools;
+	bool specific; /* the one block of a requested address */
+};
+
+/* Another node, or this one, by its record; of one that a restore took away, as it was before. */
+struct known_node {
+	char *name;
+	char recovery[ID_TEXT]; /* it has spoken for this one */
+	uint32_t promise;
+	uint64_t machine; /* node_machine() of its record, and of that before etcd went back */
+	uint64_t before;  /* 0: there was none */
+	bool stands;
+};
+
+/* ipam_recovery.c */
+struct recovering {
+	bool noticed; /* etcd went back, and no recovery since then is known */
+	bool present, readable, done;
+	char id[ID_TEXT], by[NODE_NAME_TEXT], began[TIME_TEXT];
+	uint32_t number, before; /* its number; the highest known before etcd went back */
+	uint32_t longest;
+	int64_t revision, newest; /* MOD of the record; what it says */
+	int64_t knew;             /* the newest revision that we knew before etcd went back */
+	bool unsettled;           /* there is, or may be, something to be done */
+	int64_t since;            /* CLOCK_BOOTTIME, ns: first seen open */
+	int64_t accepted_until; /* one that went on without us has ended; claims wait until then */
+	bool witness;           /* our nodes are all that there were when etcd went back */
+	struct known_node *nodes; /* sorted by name */
+	size_t n_nodes, nodes_room;
+	struct store_call *call;
+	struct timer timer;
+};
+
+struct ipam {
+	struct ipam_options o;
+	struct allocator *allocator;
+	struct claims *claims;
+	struct behind *behind;
+	struct local_copy *copy;
+	struct pass *pass;
+	char fence_key[KEY_FULL_TEXT], status_key[KEY_FULL_TEXT], removed_key[KEY_FULL_TEXT];
+	/* inputs */
+	struct input_watch watches[INPUTS];
+	struct raw *raws; /* sorted by key */
+	size_t n_raws, raws_room;
+	struct inputs inputs;
+	bool stale;                            /* raws changed since configured */
+	bool self_known, self_ipv4, self_ipv6; /* which families this node has an address of */
+	bool unsaved;                          /* raws changed since written to the file */
+	bool local;       /* the files of this boot let us serve without etcd */
+	int64_t resuming; /* until then what an earlier agent of this boot served counts */
+	bool damaged;     /* some of them cannot be read: etcd must tell what they held */
+	bool host_listed; /* once: from then on our memory is right, whatever etcd has */
+	/* blocks */
+	struct owned **owned;
+	size_t n_owned, owned_room;
+	LIST_HEAD(claiming_list, claiming) claimings;
+	struct store_call *verifying;
+	struct owned *looking[STORE_TXN_MAX]; /* at these; NULL: left the table meanwhile */
+	size_t n_looking;
+	struct texts give_back; /* networks the controller asked for; texts owned */
+	int64_t modest_until;   /* it asked lately: no block is claimed ahead of need until then */
+	struct store_call *answering;
+	bool connected;
+	/* what was proven */
+	struct authority authority;
+	int64_t void_before; /* the fence was lost then: what was sent earlier proves nothing */
+	bool prove;          /* the next look shall bring a proof, also without blocks */
+	uint32_t promised;   /* what the registration was given; 0: nothing yet */
+	struct recovering recovery;
+	int64_t newest;         /* revision that etcd has shown us */
+	int64_t saved_revision; /* by an earlier agent of this boot; 0: none */
+	uint64_t saved_cluster;
+	/* requests */
+	TAILQ_HEAD(waiting_list, waiting) waitings; /* first come, first served */
+	/* the overlay's end here, by family */
+	struct {
+		bool told, wanted[2];
+		struct err refused[2];
+	} tunnels;
+	/*
+	 * What etcd answers with an error is not repeated at once. Claims and releases rest while
+	 * "refused" is set; address keys are written when "write" comes, looks when "again" does.
+	 */
+	struct err refusal; /* the last error about blocks; "": none since they went well */
+	struct timer refused;
+	unsigned refusals, write_refusals, look_failures; /* in a row */
+	struct err unproven;                              /* why the last look failed */
+	/* house-keeping */
+	struct timer leaks, heard, start, ripe, mend, write, again;
+	bool start_over; /* the grace for etcd at the start has passed */
+	bool served;     /* addresses have been given since the start */
+	bool known;      /* once: all inputs were read and all blocks verified */
+	sd_event_source *spool;
+	int spool_dir, released_dir;
+};
+
+/* Whom we get our blocks from, for sentences. */
+static inline const char *ipam_server(const struct ipam *m)
+{
+	return store_server(m->o.store);
+}
+
+static inline int64_t ipam_now(void)
+{
+	return (int64_t)clock_boottime_ns();
+}
+
+/* ipam.c */
+bool ipam_all_listed(const struct ipam *m);
+/* An ADD may wait for a proof: one is due within moments. */
+bool ipam_is_proving(const struct ipam *m);
+/* ns: for so long the last proof counts. */
+int64_t ipam_authority_left(const struct ipam *m);
+/* A look that was sent then showed fence and status, and no removal. */
+void ipam_proved(struct ipam *m, int64_t sent);
+
+/* ipam_inputs.c */
+int ipam_inputs_start(struct ipam *m);
+void ipam_inputs_done(struct ipam *m); /* ends the watches */
+void ipam_inputs_free(struct ipam *m); /* after the allocator that reads them */
+int ipam_configure(struct ipam *m);
+int ipam_raw_set(struct ipam *m, const char *key, const char *value, size_t len, int64_t created);
+void ipam_raw_drop(struct ipam *m, const char *key);
+int ipam_records_load(struct ipam *m);
+int ipam_records_save(struct ipam *m);
+const struct extent *ipam_extent(const struct ipam *m, const char *network, const char *pool,
+				 int64_t *ret_created);
+
+/* ipam_index.c: own keys under host/<self>/ */
+void ipam_host_put(struct ipam *m, const struct key *key, const struct store_kv *kv);
+void ipam_host_deleted(struct ipam *m, const struct key *key, const char *full, int64_t revision);
+void ipam_index_done(struct ipam *m);
+void ipam_verify(struct ipam *m);
+/* Deletes the keys of requests that there is nothing more to give for. */
+void ipam_answer_requests(struct ipam *m);
+int ipam_wants_keys(struct ipam *m, const struct attachment *a, bool wanted);
+
+/* ipam_blocks.c */
+/* MOD revision of our node record; 0: not registered. */
+int64_t ipam_fence_revision(const struct ipam *m);
+struct owned *ipam_owned_find(const struct ipam *m, const char *network,
+			      const struct prefix *block);
+int ipam_owned_add(struct ipam *m, const struct block_copy *copy, struct owned **ret);
+void ipam_owned_remove(struct ipam *m, struct owned *o);
+void ipam_block_confirmed(struct ipam *m, struct owned *o, int64_t revision);
+void ipam_block_vanished(struct ipam *m, struct owned *o);
+/* In a recovery: from the owner that a restore brought back, if pods here use it. false: no. */
+bool ipam_block_take_back(struct ipam *m, struct owned *o, const struct block *found,
+			  int64_t revision);
+/* revision: of the block's key as it was seen; 0: not known. */
+void ipam_block_lost(struct ipam *m, struct owned *o, const char *owner, int64_t revision);
+/* Nobody can tell whose it is: it serves nothing and keeps what it has. */
+void ipam_block_doubtful(struct ipam *m, struct owned *o);
+/* "block/NETWORK/BLOCK"; part holds HEALTH_PART bytes. */
+void ipam_block_health(const struct owned *o, char *part);
+/* What the allocator may do with it, and whoever shows or routes it follows. */
+void ipam_block_set(struct ipam *m, struct owned *o, enum block_state state);
+/* ipam_on_again(), after a while. */
+void ipam_later(struct ipam *m, uint64_t ms);
+/* What was put off: claims that met something which we do not know yet, or cannot change. */
+void ipam_on_again(void *ipam);
+void ipam_restore_extents(struct ipam *m);
+/* Which blocks get routes and NAT, as their pools say now; what a vanished pool said last stays. */
+void ipam_learn_routed(struct ipam *m);
+bool ipam_unrouted_at_first(const char *network);
+void ipam_blocks_done(struct ipam *m);
+
+/* ipam_claims.c */
+bool ipam_can_claim(const struct ipam *m, struct err *why);
+/* The sentence for a server out of reach, or a node that is not registered; with its cause. */
+void ipam_unregistered(const struct ipam *m, struct err *why);
+/* 0: under way or started; -EAGAIN: not possible now. */
+int ipam_claim(struct ipam *m, const struct block_need *need);
+bool ipam_claiming(const struct ipam *m, const char *pool, const struct prefix *specific);
+/* Whether a claim of just this block is under way. */
+bool ipam_is_claimed(const struct ipam *m, const struct owned *o);
+void ipam_claim_ahead(struct ipam *m);
+
+/* etcd refused to change a block, a pool or the recovery: it rests for a while. */
+void ipam_refused(struct ipam *m, const char *text);
+/* It changed one. */
+void ipam_accepted(struct ipam *m);
+/* Etcd went back: no claim that is under way counts. */
+void ipam_claims_forget(struct ipam *m);
+
+/* ipam_recovery.c */
+void ipam_recovery_init(struct ipam *m);
+void ipam_recovery_free(struct ipam *m);
+void ipam_recovery_work(struct ipam *m);
+void ipam_went_back(struct ipam *m);
+/* Whether blocks must not change hands now, and why. */
+bool ipam_recovering(const struct ipam *m, struct err *why);
+/* Whether it may be made certain whose our blocks are. */
+bool ipam_may_assert(const struct ipam *m);
+/* The highest number of one that this node has seen. */
+uint32_t ipam_recovery_number(const struct ipam *m);
+/* The id of the open recovery that we take part in; "": none. */
+const char *ipam_recovery_id(const struct ipam *m);
+void ipam_node_put(struct ipam *m, const char *relative, const struct store_kv *kv);
+void ipam_node_deleted(struct ipam *m, const char *relative);
+void ipam_recovery_put(struct ipam *m, const struct store_kv *kv);
+void ipam_recovery_deleted(struct ipam *m);
+
+/* ipam_returns.c */
+void ipam_give_back(struct ipam *m);
+
+/* ipam_requests.c */
+/* pool: whose claim has ended; NULL: something else has changed. failed: why it brought nothing. */
+void ipam_retry_waiting(struct ipam *m, const char *pool, const char *failed);
+void ipam_waiting_done(struct ipam *m);
+/* Takes the attachment out of files, memory and etcd; its addresses as a JSON list, or NULL. */
+/* Those of an attachment, as replies have them. */
+struct json_object *ipam_addresses(const struct attachment *a);
+struct json_object *ipam_drop(struct ipam *m, const struct attachment_key *key, struct err *err);
+
+/* Gives its addresses back now, whatever its link; ret_list may be NULL. 0 or -errno. */
+int ipam_free_addresses(struct ipam *m, const struct attachment_key *key,
+			struct json_object *ret_list, struct err *err);
+
+/* The file first, then etcd; if it cannot be written, nothing has happened. 0 or -errno. */
+int ipam_keep(struct ipam *m, const struct assign_result *result);
+
+/* ipam_tunnel.c */
+void ipam_tunnel_work(struct ipam *m);
+/* Whether pods of that pool are reached through the overlay. */
+bool ipam_pool_encapsulates(const struct ipam *m, const char *name);
+
+/* ipam_attach.c */
+/* Whether it stays in use for now, because its link must be destroyed first; sees to that. */
+bool ipam_held_by_link(struct ipam *m, const struct attachment *a);
+/* The link of such an interface is being destroyed; a new one would meet it. */
+bool ipam_link_doomed(const struct ipam *m, const char *container, const char *interface);
+/* 0: none, or nobody can tell. */
+uint64_t ipam_netns_inode(const char *path);
+
+/* ipam_start.c */
+int ipam_start(struct ipam *m, struct err *err);
+
+/* ipam_spool.c */
+int ipam_spool_start(struct ipam *m);
+void ipam_spool_done(struct ipam *m);
+
+/* ipam_released.c */
+int ipam_released_open(struct ipam *m); /* also anew */
+void ipam_released_close(struct ipam *m);
+void ipam_released_note(struct ipam *m, const struct attachment *a);
+bool ipam_released(const struct ipam *m, const char *network, const struct address *address);
+void ipam_released_sweep(struct ipam *m); /* now and then */
+
+/* ipam_show.c */
+/* Full pools, and the drain, in health. */
+void ipam_tell(struct ipam *m);
+const char *ipam_drained_text(const struct ipam *m, struct err *ret);
+
+/* ipam_leaks.c */
+void ipam_leaks_start(struct ipam *m);

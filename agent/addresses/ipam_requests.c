@@ -1,0 +1,672 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The local API's requests about addresses. A request that needs a block waits
+ * in a list until a claim has ended either way; everything else is answered
+ * within the handler. The file is written before anybody is told.
+ */
+#include "agent/addresses/ipam_parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "ipam/attachments/request.h"
+
+#define DEADLINE_MS 8000
+
+/* --- replies -------------------------------------------------------------------------------- */
+
+static void add_text(struct json_object *o, const char *name, const char *text)
+{
+	json_object_object_add(o, name, json_object_new_string(text));
+}
+
+static struct json_object *address_object(const struct held_address *held)
+{
+	struct json_object *o = json_object_new_object();
+	char text[ADDRESS_TEXT];
+
+	add_text(o, "address", address_print(&held->address, text));
+	json_object_object_add(o, "length", json_object_new_int((int)held->length));
+	add_text(o, "pool", held->pool);
+	add_text(o, "network", held->network);
+	add_text(o, "gateway", held->gateway.family ? address_print(&held->gateway, text) : "");
+	return o;
+}
+
+struct json_object *ipam_addresses(const struct attachment *a)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < a->addresses.n; i++)
+		json_object_array_add(list, address_object(&a->addresses.v[i]));
+	return list;
+}
+
+static void add_routes(struct json_object *list, const struct pool *pool)
+{
+	for (size_t i = 0; i < pool->routes.n; i++) {
+		struct json_object *o = json_object_new_object();
+		char text[PREFIX_TEXT];
+
+		add_text(o, "dst", prefix_print(&pool->routes.v[i].dst, text));
+		add_text(o, "gw",
+			 pool->routes.v[i].gw.family ? address_print(&pool->routes.v[i].gw, text)
+						     : "");
+		json_object_array_add(list, o);
+	}
+}
+
+static void add_texts(struct json_object *o, const char *name, const struct texts *texts)
+{
+	struct json_object *list;
+
+	if (!texts->n)
+		return;
+	list = json_object_new_array();
+	for (size_t i = 0; i < texts->n; i++)
+		json_object_array_add(list, json_object_new_string(texts->v[i]));
+	json_object_object_add(o, name, list);
+}
+
+static void add_nameservers(struct json_object *o, const struct addresses *servers)
+{
+	struct json_object *list = json_object_new_array();
+	char text[ADDRESS_TEXT];
+
+	for (size_t i = 0; i < servers->n; i++)
+		json_object_array_add(list,
+				      json_object_new_string(address_print(&servers->v[i], text)));
+	json_object_object_add(o, "nameservers", list);
+}
+
+/* Routes of all pools involved; name service of the first that has one. */
+static void add_pool_parts(struct ipam *m, const struct attachment *a, struct json_object *o)
+{
+	struct json_object *routes = json_object_new_array(), *dns = json_object_new_object();
+
+	for (size_t i = 0; i < a->addresses.n; i++) {
+		const struct pool_view *v = pool_views_find(allocator_pools(m->allocator),
+							    a->addresses.v[i].pool);
+
+		if (!v || !v->pool)
+			continue;
+		add_routes(routes, v->pool);
+		if (json_object_object_length(dns) || !v->pool->dns.nameservers.n)
+			continue;
+		add_nameservers(dns, &v->pool->dns.nameservers);
+		if (v->pool->dns.domain[0])
+			add_text(dns, "domain", v->pool->dns.domain);
+		add_texts(dns, "search", &v->pool->dns.search);
+		add_texts(dns, "options", &v->pool->dns.options);
+	}
+	json_object_object_add(o, "routes", routes);
+	json_object_object_add(o, "dns", dns);
+}
+
+static void reply_assigned(struct ipam *m, struct serve_request *request,
+			   const struct attachment *a, bool existing)
+{
+	AUTO(json_put) struct json_object *o = json_object_new_object();
+	bool encapsulated = false;
+
+	json_object_object_add(o, "addresses", ipam_addresses(a));
+	add_pool_parts(m, a, o);
+	for (size_t i = 0; i < a->addresses.n; i++)
+		encapsulated = encapsulated || ipam_pool_encapsulates(m, a->addresses.v[i].pool);
+	json_object_object_add(o, "mtu", json_object_new_int64(m->o.mtu(encapsulated, m->o.arg)));
+	json_object_object_add(o, "existing", json_object_new_boolean(existing));
+	serve_reply_json(request, 200, o);
+}
+
+static unsigned status_of(unsigned code)
+{
+	switch (code) {
+	case 7:
+		return 400;
+	case 11:
+		return 503;
+	case 100:
+		return 507;
+	case 102:
+		return 409;
+	default:
+		return 500;
+	}
+}
+
+/* --- pools made from an IPAM config --------------------------------------------------------- */
+
+static void on_pool_made(const struct store_reply *reply, void *arg)
+{
+	struct ipam *m = arg;
+
+	struct waiting *w;
+
+	/* Made, or made by another node meanwhile: the watch brings it and wakes who waits. */
+	if (reply->err == -ECANCELED)
+		return;
+	if (reply->err) {
+		log_warning("ipam", "making a pool from an IPAM config: %s", reply->text);
+		ipam_refused(m, reply->text);
+		TAILQ_FOREACH(w, &m->waitings, entry)
+			w->pool_asked[0] = '\0';
+	} else {
+		ipam_accepted(m);
+	}
+	pass_mark(m->pass);
+}
+
+static int make_pool(struct ipam *m, const struct range_pool *make)
+{
+	struct pool record = range_pool_record(make);
+	AUTO(free) char *text = NULL;
+	char relative[KEY_TEXT], key[KEY_FULL_TEXT];
+	struct store_compare absent = { .key = key, .target = STORE_CREATE_REVISION };
+	struct store_op put = { .kind = STORE_PUT, .key = key };
+	/* Repeatable: a second time it finds the key there and changes nothing. */
+	struct store_txn txn = { &absent, 1, &put, NULL, 1, 0, true, false };
+	int r = pool_encode(&record, &text);
+
+	r = r ?: key_pool(relative, make->name);
+	r = r ?: key_full(m->o.prefix, relative, key);
+	if (r < 0)
+		return r;
+	put.value = text;
+	put.value_len = strlen(text);
+	log_info("ipam", "pool %s is made from an IPAM config", make->name);
+	return store_txn(m->o.store, &txn, 0, on_pool_made, m, NULL);
+}
+
+/* --- assign --------------------------------------------------------------------------------- */
+
+static void waiting_free(struct waiting *w)
+{
+	assign_request_done(&w->assign);
+	free(w);
+}
+
+static void on_wait_end(struct serve_request *request, enum serve_end why, void *arg)
+{
+	struct waiting *w = arg;
+	struct err reason = { "" };
+
+	TAILQ_REMOVE(&w->ipam->waitings, w, entry);
+	if (why == SERVE_LATE) {
+		if (w->why.text[0])
+			reason = w->why;
+		else if (ipam_can_claim(w->ipam, &reason))
+			err_set(&reason, 0, "a block could not be claimed in time");
+		serve_reply_error(request, 503, 11, NULL, "no address within %d s: %s",
+				  DEADLINE_MS / 1000, reason.text);
+	}
+	waiting_free(w);
+}
+
+static void refuse(struct waiting *w, unsigned code, const char *text)
+{
+	serve_reply_error(w->request, status_of(code), (int)code, NULL, "%s", text);
+	waiting_free(w);
+}
+
+/*
+ * Written before anybody is told; if it cannot be, nothing has happened. What was in use before
+ * this call, known by etcd or a route alone, stays in use.
+ */
+int ipam_keep(struct ipam *m, const struct assign_result *result)
+{
+	struct attachment_key key = attachment_key(result->attachment);
+	/* A repeated ADD may find that an earlier one could not write it. */
+	bool write = result->changed || !local_copy_has_attachment(m->copy, &key);
+	int r = write ? local_copy_put_attachment(m->copy, result->attachment) : 0;
+
+	if (r < 0) {
+		if (!result->existing)
+			allocator_undo(m->allocator, &key, ipam_now());
+		return r;
+	}
+	if (result->changed && ipam_wants_keys(m, result->attachment, true) < 0)
+		log_warning("ipam", "out of memory: etcd is not told of a new address");
+	return 0;
+}
+
+static void assigned(struct waiting *w, const struct assign_result *result)
+{
+	struct ipam *m = w->ipam;
+	struct attachment_key key = attachment_key(result->attachment);
+	struct err why = { "" };
+	int r = ipam_keep(m, result);
+
+	if (r < 0) {
+		serve_reply_error(w->request, 500, 5, NULL, "writing the attachment's file: %s",
+				  strerror(-r));
+	} else if (!ipam_ready(m, &why)) {
+		/* Writing the file took so long, or this process was stopped there. */
+		if (!result->existing && ipam_free_addresses(m, &key, NULL, &why) < 0)
+			log_error("ipam", "%s", why.text);
+		serve_reply_error(w->request, 503, 11, NULL, "the agent cannot give addresses: %s",
+				  why.text);
+	} else {
+		if (result->note.text[0])
+			log_debug("ipam", "%s", result->note.text);
+		m->o.given(m->o.arg);
+		reply_assigned(m, w->request, result->attachment, result->existing);
+	}
+	waiting_free(w);
+	m->o.changed(m->o.arg);
+	/* The pass tells etcd: after this reply is out, and of all that came together at once. */
+	pass_mark(m->pass);
+}
+
+static bool start_claims(struct waiting *w, const struct assign_result *result)
+{
+	bool all = true;
+
+	w->specific = false;
+	w->n_pools = result->n_needs;
+	for (size_t i = 0; i < result->n_needs; i++) {
+		const struct block_need *need = &result->needs[i];
+
+		memcpy(w->pools[i], need->pool, sizeof(need->pool));
+		w->specific = w->specific || need->specific;
+		all = ipam_claim(w->ipam, need) == 0 && all;
+	}
+	return all;
+}
+
+/* The repetition of an ADD gives nothing new. */
+static bool is_known(const struct ipam *m, const struct assign_request *q)
+{
+	struct attachment_key key = assign_request_key(q);
+
+	return allocator_find(m->allocator, &key) != NULL;
+}
+
+/* One attempt. true: answered and gone; false: it waits for something. */
+static bool attempt(struct waiting *w)
+{
+	AUTO(assign_result_done) struct assign_result result = { 0 };
+	struct ipam *m = w->ipam;
+	struct assign_options options = { .may_claim = !w->no_claim };
+	struct err why = { "" };
+	int r;
+
+	w->why.text[0] = '\0';
+	/* Asked again after every wait: the agent may have been stopped meanwhile. Who has no block
+	 * has nothing to give without a claim; over leases only a new one brings another proof. */
+	if (!ipam_ready(m, &why) && !(m->n_owned == 0 && ipam_is_proving(m))) {
+		err_set(&w->why, 0, "the agent cannot give addresses: %s", why.text);
+		if (ipam_is_proving(m)) {
+			m->prove = true;
+			pass_mark(m->pass);
+			return false;
+		}
+		refuse(w, 11, w->why.text);
+		return true;
+	}
+	/* podman stops and starts one container: its old link must be gone first. */
+	if (ipam_link_doomed(m, w->assign.container, w->assign.interface)) {
+		err_set(&w->why, 0, "its former link is still being destroyed");
+		return false;
+	}
+	if (ipam_drained(m) && !is_known(m, &w->assign)) {
+		refuse(w, 11, ipam_drained_text(m, &why));
+		return true;
+	}
+	if (options.may_claim && !ipam_can_claim(m, &why)) {
+		options.may_claim = false;
+		options.why_not = why.text;
+	}
+	r = allocator_assign(m->allocator, &w->assign, &options, ipam_now(), &result);
+	if (r < 0) {
+		refuse(w, 5, "out of memory");
+		return true;
+	}
+	switch (result.verdict) {
+	case ASSIGN_DONE:
+		assigned(w, &result);
+		return true;
+	case ASSIGN_REFUSED:
+		/* Only etcd is missing: that may be a matter of a moment. */
+		if (result.code == 11 && options.why_not) {
+			w->why = result.why;
+			return false;
+		}
+		refuse(w, result.code, result.why.text);
+		return true;
+	case ASSIGN_NEED_BLOCK:
+		if (start_claims(w, &result))
+			return false;
+		w->no_claim = true;
+		return attempt(w);
+	case ASSIGN_NEED_POOL:
+		/* Asked for again only when the watch has brought something new. */
+		if (strcmp(w->pool_asked, result.make.name) == 0)
+			return false;
+		if (make_pool(m, &result.make) < 0) {
+			refuse(w, 11, "the pool of this range could not be made");
+			return true;
+		}
+		memcpy(w->pool_asked, result.make.name, sizeof(w->pool_asked));
+		return false;
+	case ASSIGN_WAIT:
+		return false;
+	}
+	return false;
+}
+
+static bool waits_for(const struct waiting *w, const char *pool)
+{
+	for (size_t i = 0; pool && i < w->n_pools; i++)
+		if (strcmp(w->pools[i], pool) == 0)
+			return true;
+	return false;
+}
+
+void ipam_retry_waiting(struct ipam *m, const char *pool, const char *failed)
+{
+	struct waiting_list again = TAILQ_HEAD_INITIALIZER(again);
+	struct waiting *w;
+
+	if (TAILQ_EMPTY(&m->waitings) || ipam_configure(m) < 0)
+		return;
+	/* Each is looked at once, in its order, and stays in it if it waits on. */
+	TAILQ_CONCAT(&again, &m->waitings, entry);
+	while ((w = TAILQ_FIRST(&again))) {
+		TAILQ_REMOVE(&again, w, entry);
+		if (failed && waits_for(w, pool)) {
+			w->no_claim = true;
+			if (w->specific) {
+				refuse(w, 102, failed);
+				continue;
+			}
+		}
+		if (!attempt(w))
+			TAILQ_INSERT_TAIL(&m->waitings, w, entry);
+	}
+}
+
+static struct waiting *take_assign(struct ipam *m, struct serve_request *request)
+{
+	struct err err = { "" };
+	struct waiting *w;
+	size_t len;
+	const char *body = serve_body(request, &len);
+	int r;
+
+	w = calloc(1, sizeof(*w));
+	r = w ? assign_request_decode(body, len, &w->assign, &err) : -ENOMEM;
+	if (r < 0) {
+		free(w);
+		if (r == -ENOMEM)
+			serve_reply_error(request, 500, 5, NULL, "out of memory");
+		else
+			serve_reply_error(request, 400, 7, NULL, "%s", err.text);
+		return NULL;
+	}
+	w->ipam = m;
+	w->request = request;
+	w->assign.netns_inode = ipam_netns_inode(w->assign.netns);
+	return w;
+}
+
+void ipam_assign(struct ipam *m, struct serve_request *request)
+{
+	struct waiting *w = take_assign(m, request);
+
+	if (!w)
+		return;
+	if (ipam_configure(m) < 0) {
+		refuse(w, 5, "out of memory");
+		return;
+	}
+	if (attempt(w))
+		return;
+	if (serve_wait(request, DEADLINE_MS, on_wait_end, w) < 0) {
+		waiting_free(w);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&m->waitings, w, entry);
+}
+
+void ipam_waiting_done(struct ipam *m)
+{
+	struct waiting *w;
+
+	while ((w = TAILQ_FIRST(&m->waitings))) {
+		TAILQ_REMOVE(&m->waitings, w, entry);
+		refuse(w, 11, "the agent is stopping");
+	}
+}
+
+/* --- release -------------------------------------------------------------------------------- */
+
+static bool same_key(const struct attachment_key *a, const struct attachment_key *b)
+{
+	return strcmp(a->container, b->container) == 0 && strcmp(a->interface, b->interface) == 0 &&
+	       strcmp(a->network, b->network) == 0;
+}
+
+/* A DEL overtakes the ADD that it belongs to. */
+static void cancel_waiting(struct ipam *m, const struct attachment_key *key)
+{
+	struct waiting *w, *next;
+
+	for (w = TAILQ_FIRST(&m->waitings); w; w = next) {
+		struct attachment_key waiting = assign_request_key(&w->assign);
+
+		next = TAILQ_NEXT(w, entry);
+		if (!same_key(&waiting, key))
+			continue;
+		TAILQ_REMOVE(&m->waitings, w, entry);
+		refuse(w, 11, "a DEL of the same attachment came while this ADD was waiting");
+	}
+}
+
+static void list_addresses(struct json_object *list, const struct attachment *a)
+{
+	for (size_t i = 0; i < a->addresses.n; i++) {
+		char text[ADDRESS_TEXT];
+
+		json_object_array_add(list, json_object_new_string(address_print(
+						    &a->addresses.v[i].address, text)));
+	}
+}
+
+int ipam_free_addresses(struct ipam *m, const struct attachment_key *key,
+			struct json_object *ret_list, struct err *err)
+{
+	AUTO(attachment_free) struct attachment *gone = NULL; /* key may lie in it */
+	const struct attachment *held = allocator_find(m->allocator, key);
+	struct attachment *a;
+	int r;
+
+	if (held)
+		ipam_released_note(m, held);
+	/* First the file: an address that is free in memory must not come back by a restart. */
+	r = local_copy_remove_attachment(m->copy, key);
+	if (r < 0)
+		return err_set(err, r, "removing the attachment's file: %s", strerror(-r));
+	/* The attachment, and a mark that etcd or the kernel left of it. */
+	while ((a = allocator_release(m->allocator, key, ipam_now()))) {
+		if (ret_list)
+			list_addresses(ret_list, a);
+		ipam_wants_keys(m, a, false);
+		if (gone)
+			attachment_free(a);
+		else
+			gone = a;
+		m->o.changed(m->o.arg);
+		pass_mark(m->pass);
+	}
+	return 0;
+}
+
+struct json_object *ipam_drop(struct ipam *m, const struct attachment_key *key, struct err *err)
+{
+	const struct attachment *held;
+	struct json_object *list = json_object_new_array();
+
+	cancel_waiting(m, key);
+	held = allocator_find(m->allocator, key);
+	/* Not a pod's: it goes with the overlay. */
+	if (held && held->reserved)
+		return list;
+	if (held && ipam_held_by_link(m, held)) {
+		list_addresses(list, held);
+	} else if (ipam_free_addresses(m, key, list, err) < 0) {
+		json_object_put(list);
+		return NULL;
+	}
+	return list;
+}
+
+static void reply_released(struct serve_request *request, struct json_object *list)
+{
+	AUTO(json_put) struct json_object *o = json_object_new_object();
+
+	json_object_object_add(o, "released", list);
+	serve_reply_json(request, 200, o);
+}
+
+void ipam_release(struct ipam *m, struct serve_request *request)
+{
+	AUTO(release_request_done) struct release_request q = { 0 };
+	struct attachment_key key;
+	struct json_object *list;
+	struct err err = { "" };
+	size_t len;
+	const char *body = serve_body(request, &len);
+
+	if (release_request_decode(body, len, &q, &err) < 0) {
+		serve_reply_error(request, 400, 7, NULL, "%s", err.text);
+		return;
+	}
+	key = release_request_key(&q);
+	list = ipam_drop(m, &key, &err);
+	if (list)
+		reply_released(request, list);
+	else
+		serve_reply_error(request, 500, 5, NULL, "%s", err.text);
+}
+
+/* --- check, gc, status ---------------------------------------------------------------------- */
+
+void ipam_check(struct ipam *m, struct serve_request *request)
+{
+	AUTO(check_request_done) struct check_request q = { 0 };
+	AUTO(json_put) struct json_object *o = NULL;
+	const struct attachment *a;
+	struct err err = { "" };
+	size_t len;
+	const char *body = serve_body(request, &len);
+
+	if (check_request_decode(body, len, &q, &err) < 0) {
+		serve_reply_error(request, 400, 7, NULL, "%s", err.text);
+		return;
+	}
+	a = allocator_find(m->allocator,
+			   &(struct attachment_key){ q.network, q.container, q.interface });
+	if (!a) {
+		serve_reply_error(
+			request, 404, 3, NULL,
+			"no addresses are held for container %s, interface %s on network %s",
+			q.container, q.interface, q.network);
+		return;
+	}
+	if (check_verdict(&q, a, &err)) {
+		serve_reply_error(request, 409, 103, NULL, "%s", err.text);
+		return;
+	}
+	o = json_object_new_object();
+	json_object_object_add(o, "addresses", ipam_addresses(a));
+	serve_reply_json(request, 200, o);
+}
+
+/* The next attachment that gc does not keep; each drop changes the table. */
+static const struct attachment *next_stale(const struct ipam *m, const struct gc_request *q)
+{
+	const struct attachments *all = allocator_attachments(m->allocator);
+
+	for (size_t i = 0; i < all->n; i++)
+		if (!gc_keeps(q, all->v[i]))
+			return all->v[i];
+	return NULL;
+}
+
+static int drop_stale(struct ipam *m, const struct gc_request *q, struct json_object *released,
+		      struct err *err)
+{
+	const struct attachment *a;
+
+	while ((a = next_stale(m, q))) {
+		struct attachment_key key = attachment_key(a);
+		AUTO(json_put) struct json_object *list = NULL;
+
+		log_info("ipam",
+			 "garbage: container %s, interface %s (pod %s/%s) is not valid any more",
+			 a->container, a->interface, a->namespace, a->pod);
+		list = ipam_drop(m, &key, err);
+		if (!list)
+			return -EIO;
+		for (size_t i = 0; i < json_object_array_length(list); i++)
+			json_object_array_add(released,
+					      json_object_get(json_object_array_get_idx(list, i)));
+	}
+	return 0;
+}
+
+void ipam_gc(struct ipam *m, struct serve_request *request)
+{
+	AUTO(gc_request_done) struct gc_request q = { 0 };
+	struct json_object *released;
+	struct err err = { "" };
+	size_t len;
+	const char *body = serve_body(request, &len);
+
+	if (gc_request_decode(body, len, &q, &err) < 0) {
+		serve_reply_error(request, 400, 7, NULL, "%s", err.text);
+		return;
+	}
+	released = json_object_new_array();
+	if (drop_stale(m, &q, released, &err) < 0) {
+		json_object_put(released);
+		serve_reply_error(request, 500, 5, NULL, "%s", err.text);
+		return;
+	}
+	reply_released(request, released);
+}
+
+bool ipam_resuming(const struct ipam *m)
+{
+	return ipam_now() < m->resuming;
+}
+
+/*
+ * What the plugin's STATUS asks: does the network of this node work? The kubelet makes a node
+ * NotReady by it and evicts what runs there, so neither a drain nor a restart is a reason.
+ */
+void ipam_status(struct ipam *m, struct serve_request *request)
+{
+	struct choices choices = { 0 };
+	struct err why = { "" };
+	int r = ipam_configure(m);
+	bool ready = ipam_ready(m, &why);
+
+	if (ipam_drained(m) || (!ready && ipam_resuming(m))) {
+		serve_reply(request, 200, "{}");
+		return;
+	}
+	if (!ready) {
+		serve_reply_error(request, 503, 50, NULL, "the agent cannot give addresses: %s",
+				  why.text);
+		return;
+	}
+	r = r
+		    ?: choose_pools(allocator_pools(m->allocator), &(struct texts){ 0 }, "",
+				    &choices, &why);
+	choices_done(&choices);
+	if (r < 0)
+		serve_reply_error(request, 503, 50, NULL, "%s", why.text);
+	else
+		serve_reply(request, 200, "{}");
+}

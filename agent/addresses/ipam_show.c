@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the addresses' part tells about itself: the list, metrics, readiness, and two kinds of
+ * health. */
+#include "agent/addresses/ipam_parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* --- the list ------------------------------------------------------------------------------- */
+
+static void add_text(struct json_object *o, const char *name, const char *text)
+{
+	json_object_object_add(o, name, json_object_new_string(text));
+}
+
+static void add_mac(struct json_object *o, const struct mac *mac)
+{
+	static const struct mac none;
+	const uint8_t *b = mac->bytes;
+	char text[18] = "";
+
+	if (memcmp(mac, &none, sizeof(none)) != 0)
+		snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2],
+			 b[3], b[4], b[5]);
+	add_text(o, "mac", text);
+}
+
+static struct json_object *attachment_object(const struct attachment *a)
+{
+	struct json_object *o = json_object_new_object();
+	char time[TIME_TEXT] = "";
+
+	add_text(o, "network", a->network);
+	add_text(o, "container", a->container);
+	add_text(o, "interface", a->interface);
+	add_text(o, "namespace", a->namespace);
+	add_text(o, "pod", a->pod);
+	add_text(o, "netns", a->netns);
+	add_text(o, "link", a->link);
+	add_mac(o, &a->mac);
+	add_text(o, "ipam", a->ipam);
+	add_text(o, "state", attachment_state_name(a->state));
+	add_text(o, "since", a->assigned ? clock_utc_of_boottime(a->assigned, time) : "");
+	json_object_object_add(o, "reserved", json_object_new_boolean(a->reserved));
+	/* No file says so, only a route or a key in etcd. */
+	json_object_object_add(o, "mark", json_object_new_boolean(attachment_is_mark(a)));
+	json_object_object_add(o, "addresses", ipam_addresses(a));
+	return o;
+}
+
+static struct json_object *count(address_count n)
+{
+	return json_object_new_uint64(n > INT64_MAX ? INT64_MAX : (uint64_t)n);
+}
+
+static struct json_object *block_object(const struct ipam *m, const struct own_block *b)
+{
+	struct address_counts counts = allocator_block_counts(m->allocator, b, ipam_now());
+	struct json_object *o = json_object_new_object();
+	char text[PREFIX_TEXT];
+
+	add_text(o, "network", b->network);
+	add_text(o, "block", prefix_print(&b->prefix, text));
+	add_text(o, "pool", b->pool);
+	add_text(o, "state", block_state_name(b->state));
+	json_object_object_add(o, "used", count(counts.used));
+	json_object_object_add(o, "free", count(counts.free));
+	json_object_object_add(o, "resting", count(counts.resting));
+	return o;
+}
+
+void ipam_list(struct ipam *m, struct serve_request *request)
+{
+	AUTO(json_put) struct json_object *o = json_object_new_object();
+	struct json_object *attachments = json_object_new_array();
+	struct json_object *blocks = json_object_new_array();
+	const struct attachments *all;
+	const struct blocks *own;
+
+	if (ipam_configure(m) < 0)
+		log_warning("ipam", "out of memory: the list shows the pools as they were before");
+	all = allocator_attachments(m->allocator);
+	own = allocator_blocks(m->allocator);
+	for (size_t i = 0; i < all->n; i++)
+		json_object_array_add(attachments, attachment_object(all->v[i]));
+	for (size_t i = 0; i < own->n; i++)
+		json_object_array_add(blocks, block_object(m, own->v[i]));
+	json_object_object_add(o, "attachments", attachments);
+	json_object_object_add(o, "blocks", blocks);
+	serve_reply_json(request, 200, o);
+}
+
+/* --- drained, full -------------------------------------------------------------------------- */
+
+size_t ipam_attachments(const struct ipam *m)
+{
+	const struct attachments *all = allocator_attachments(m->allocator);
+	size_t n = 0;
+
+	for (size_t i = 0; i < all->n; i++)
+		n += !attachment_is_mark(all->v[i]) && !all->v[i]->reserved &&
+		     all->v[i]->state != ATTACHMENT_RELEASING;
+	return n;
+}
+
+static bool is_marked(const struct ipam *m)
+{
+	return m->o.marked && m->o.marked(m->o.arg);
+}
+
+bool ipam_drained(const struct ipam *m)
+{
+	return (m->inputs.has_spec && m->inputs.spec.drain) || is_marked(m);
+}
+
+void ipam_mark_changed(struct ipam *m)
+{
+	pass_mark(m->pass);
+	m->o.changed(m->o.arg);
+}
+
+/* What ends the drain. */
+static const char *undrain_text(const struct ipam *m, struct err *ret)
+{
+	if (is_marked(m))
+		err_set(ret, 0,
+			"it is being removed: `roost-install install`, or removing the file "
+			"%s/" DRAIN_MARK ", ends that",
+			m->o.run_dir);
+	else
+		err_set(ret, 0, "`roostctl node undrain %s` ends that", m->o.node);
+	return ret->text;
+}
+
+const char *ipam_drained_text(const struct ipam *m, struct err *ret)
+{
+	struct err how = { "" };
+
+	err_set(ret, 0, "node %s is drained and gives no new addresses; %s", m->o.node,
+		undrain_text(m, &how));
+	return ret->text;
+}
+
+static void tell_drain(struct ipam *m)
+{
+	size_t n = ipam_attachments(m);
+	struct err how = { "" };
+
+	if (!ipam_drained(m))
+		health_clear(m->o.health, "drain");
+	else
+		health_set(m->o.health, "drain", LOG_LEVEL_INFO,
+			   "node %s is drained: it gives no new addresses, %zu pod%s left; %s",
+			   m->o.node, n, n == 1 ? " is" : "s are", undrain_text(m, &how));
+}
+
+/* Nothing more can be had here of a pool: "" or the sentence. */
+static void full_text(const struct ipam *m, const struct pool_view *v, struct err *ret)
+{
+	uint32_t limit = v->pool->max_blocks_per_node;
+	char shown[POOL_SHOW_TEXT];
+	struct pool_counts c;
+
+	/* Counting costs more than these. */
+	if (!v->full_until && !limit)
+		return;
+	c = allocator_pool_counts(m->allocator, v->name, ipam_now());
+	if (c.addresses.free + c.addresses.resting > 0)
+		return;
+	if (limit && c.blocks >= limit)
+		err_set(ret, 0,
+			"%s: all addresses of the %zu blocks that this node may have are in use; "
+			"raise the pool's maxBlocksPerNode, or have pods on other nodes",
+			pool_view_show(v, shown), c.blocks);
+	else if (v->full_until)
+		err_set(ret, 0,
+			"%s is full: every block has an owner, and on this node no address of it "
+			"is "
+			"free; `roostctl ipam show --blocks` tells who has them: delete pods or "
+			"nodes that are gone, or add a pool",
+			pool_view_show(v, shown));
+}
+
+static void tell_full(struct ipam *m)
+{
+	const struct pool_views *views = allocator_pools(m->allocator);
+
+	for (size_t i = 0; i < views->n; i++) {
+		char part[HEALTH_PART];
+		struct err text = { "" };
+
+		if (!pool_view_serves(&views->v[i]))
+			continue;
+		full_text(m, &views->v[i], &text);
+		snprintf(part, sizeof(part), "pool-full/%s", views->v[i].name);
+		if (text.text[0])
+			health_set(m->o.health, part, LOG_LEVEL_ERROR, "%s", text.text);
+	}
+	health_sweep(m->o.health, "pool-full/");
+}
+
+static bool blocks_change(const struct ipam *m)
+{
+	for (size_t i = 0; i < m->n_owned; i++)
+		if (m->owned[i]->call)
+			return true;
+	return !LIST_EMPTY(&m->claimings) || m->answering || m->recovery.call;
+}
+
+/* Until it went well, or nothing is wanted of etcd any more. */
+static void tell_refused(struct ipam *m)
+{
+	if (!m->refused.set && !blocks_change(m))
+		m->refusal.text[0] = '\0';
+	if (!behind_pending(m->behind))
+		health_clear(m->o.health, "address-records");
+	if (m->refusal.text[0])
+		health_set(m->o.health, "blocks", LOG_LEVEL_ERROR,
+			   "no block can be claimed or given back: %s", m->refusal.text);
+	else
+		health_clear(m->o.health, "blocks");
+}
+
+void ipam_tell(struct ipam *m)
+{
+	tell_drain(m);
+	tell_full(m);
+	tell_refused(m);
+}
+
+/* --- readiness ------------------------------------------------------------------------------ */
+
+void ipam_readiness(struct ipam *m, struct readiness *ret)
+{
+	static const char *const names[INPUTS] = {
+		[INPUT_POOLS] = "watch/pool",  [INPUT_EXTENTS] = "watch/extent",
+		[INPUT_SPEC] = "watch/spec",   [INPUT_CONFIG] = "watch/config",
+		[INPUT_HOST] = "watch/host",   [INPUT_RECOVERY] = "watch/recovery",
+		[INPUT_NODES] = "watch/nodes",
+	};
+	struct err why = { "" };
+
+	for (size_t i = 0; i < INPUTS; i++)
+		readiness_add(ret, names[i], false,
+			      m->watches[i].in_sync ? "" : "etcd has not told all of it yet");
+	readiness_add(ret, "files", false, health_reason(m->o.health, "files"));
+	readiness_add(ret, "addresses", true, ipam_ready(m, &why) ? "" : why.text);
+}
+
+/* --- metrics -------------------------------------------------------------------------------- */
+
+/* Addresses of this pool whose links are being destroyed; they count as used until then. */
+static uint64_t releasing(const struct ipam *m, const char *pool)
+{
+	const struct attachments *all = allocator_attachments(m->allocator);
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < all->n; i++)
+		for (size_t k = 0; k < all->v[i]->addresses.n; k++)
+			n += all->v[i]->state == ATTACHMENT_RELEASING &&
+			     strcmp(all->v[i]->addresses.v[k].pool, pool) == 0;
+	return n;
+}
+
+static void address_metrics(const struct ipam *m, struct metrics *ret)
+{
+	const struct pool_views *views = allocator_pools(m->allocator);
+
+	metrics_family(ret, "roost_addresses", METRIC_GAUGE,
+		       "Addresses of this node's blocks, by pool and state.");
+	for (size_t i = 0; i < views->n; i++) {
+		const char *pool = views->v[i].name;
+		struct pool_counts c = allocator_pool_counts(m->allocator, pool, ipam_now());
+		double gone = (double)releasing(m, pool);
+
+		metrics_number(ret, LABELS({ "pool", pool }, { "state", "used" }),
+			       (double)c.addresses.used - gone);
+		metrics_number(ret, LABELS({ "pool", pool }, { "state", "releasing" }), gone);
+		metrics_number(ret, LABELS({ "pool", pool }, { "state", "free" }),
+			       (double)c.addresses.free);
+		metrics_number(ret, LABELS({ "pool", pool }, { "state", "resting" }),
+			       (double)c.addresses.resting);
+	}
+}
+
+static void block_metrics(const struct ipam *m, struct metrics *ret)
+{
+	const struct pool_views *views = allocator_pools(m->allocator);
+	const struct blocks *own = allocator_blocks(m->allocator);
+
+	metrics_family(ret, "roost_blocks", METRIC_GAUGE,
+		       "Blocks that this node has or is not sure about, by pool and state.");
+	for (size_t i = 0; i < views->n; i++) {
+		uint64_t n[BLOCK_LOST + 1] = { 0 };
+
+		for (size_t k = 0; k < own->n; k++)
+			if (strcmp(own->v[k]->pool, views->v[i].name) == 0)
+				n[own->v[k]->state]++;
+		for (unsigned state = 0; state < ARRAY_SIZE(n); state++)
+			metrics_count(ret,
+				      LABELS({ "pool", views->v[i].name },
+					     { "state", block_state_name(state) }),
+				      n[state]);
+	}
+}
+
+static void attachment_metrics(const struct ipam *m, struct metrics *ret)
+{
+	const struct attachments *all = allocator_attachments(m->allocator);
+	uint64_t n[ATTACHMENT_RELEASING + 1] = { 0 }, marks = 0;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (attachment_is_mark(all->v[i]))
+			marks++;
+		else
+			n[all->v[i]->state]++;
+	metrics_family(ret, "roost_attachments", METRIC_GAUGE,
+		       "Interfaces of pods that hold addresses, by state.");
+	for (unsigned state = 0; state < ARRAY_SIZE(n); state++)
+		metrics_count(ret, LABELS({ "state", attachment_state_name(state) }), n[state]);
+	metrics_count(ret, LABELS({ "state", "marked" }), marks);
+}
+
+void ipam_metrics(struct ipam *m, struct metrics *ret)
+{
+	if (ipam_configure(m) < 0)
+		ret->err = ret->err ?: -ENOMEM;
+	address_metrics(m, ret);
+	block_metrics(m, ret);
+	attachment_metrics(m, ret);
+	metrics_one(
+		ret, "roost_address_authority_seconds", METRIC_GAUGE,
+		"For how long addresses may be given without another proof that the node's blocks "
+		"are its own.",
+		(double)ipam_authority_left(m) / 1e9);
+	metrics_one(ret, "roost_recovery_open", METRIC_GAUGE,
+		    "1 while etcd went back and no block may change hands.",
+		    m->recovery.noticed || ipam_recovery_id(m)[0]);
+	metrics_one(ret, "roost_drained", METRIC_GAUGE,
+		    "1 while the operator wants no new pods on this node.", ipam_drained(m));
+}
+
+struct pass_stats ipam_passes(const struct ipam *m)
+{
+	return pass_stats(m->pass);
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/firewall/firewall.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "agent/firewall/firewall_child.h"
+#include "agent/firewall/firewall_netlink.h"
+#include "agent/kernel/delta_kernel.h"
+#include "lib/base/log.h"
+
+#define RETRY_MS 30000
+#define BUSY_MS  1000
+
+#define TABLE "the table inet " FIREWALL_TABLE
+
+struct firewall {
+	struct firewall_options options;
+	struct pass *pass;
+	struct timer look, later;
+	struct kern *events; /* NULL: no table is ours to watch */
+	sd_event_source *source;
+	struct child *child; /* NULL: none is at work */
+	struct firewall_job job;
+	struct firewall_news news;
+	char *text;           /* as it was asked for last; NULL: nothing was */
+	bool fresh;           /* that, and it was not set yet */
+	struct hash digest;   /* of its listing when it had just been set */
+	bool confirmed;       /* it stood like that when last looked at */
+	bool suspect;         /* and has to be looked at again */
+	bool lost;            /* events */
+	bool gone;            /* there is no table of ours */
+	char by[48];          /* who touched it; "": not known */
+	struct holding fight; /* not_before: also after a failure */
+	struct firewall_stats stats;
+};
+
+/* --- events --------------------------------------------------------------------------------- */
+
+static void suspect(struct firewall *f)
+{
+	f->suspect = true;
+	pass_mark(f->pass);
+}
+
+static void drain(struct firewall *f)
+{
+	if (!f->events || kern_events_read(f->events, firewall_news_take, &f->news) == 0)
+		return;
+	f->lost = true;
+	f->news.touching = false;
+}
+
+static int on_events(sd_event_source *s, int fd, uint32_t revents, void *arg)
+{
+	struct firewall *f = arg;
+
+	(void)s;
+	(void)fd;
+	(void)revents;
+	drain(f);
+	/* A child's own changes are among them: its end tells which are news. */
+	if (!f->child && (f->lost || f->news.touched)) {
+		snprintf(f->by, sizeof(f->by), "%s", f->news.touched ? f->news.by : "");
+		f->lost = f->news.touched = false;
+		suspect(f);
+	}
+	return 0;
+}
+
+static int listen_to_kernel(struct firewall *f)
+{
+	int r = f->events ? 0 : firewall_events_open(&f->events);
+
+	if (r == 0 && !f->source)
+		r = sd_event_add_io(f->options.event, &f->source, kern_fd(f->events), EPOLLIN,
+				    on_events, f);
+	return r < 0 ? r : 0;
+}
+
+static void stop_listening(struct firewall *f)
+{
+	f->source = sd_event_source_disable_unref(f->source);
+	kern_close(TAKE(f->events));
+	f->news = (struct firewall_news){ 0 };
+	timer_clear(f->options.timers, &f->look);
+	timer_clear(f->options.timers, &f->later);
+}
+
+/* --- what is told --------------------------------------------------------------------------- */
+
+static void tell_trouble(struct firewall *f, const char *why)
+{
+	unsigned missing = f->stats.wanted & ~f->stats.held;
+
+	health_set(f->options.health, "firewall", LOG_LEVEL_ERROR,
+		   TABLE " of nftables cannot be set: %s; %s%s%s: it needs nf_tables, nft_masq "
+			 "and nft_fib_inet in the kernel, and is tried again every half a minute",
+		   why,
+		   missing & FIREWALL_NAT ? "pods of pools with natOutgoing do not reach what is "
+					    "outside all pools"
+					  : "",
+		   missing == (FIREWALL_NAT | FIREWALL_SOURCES) ? ", and " : "",
+		   missing & FIREWALL_SOURCES
+			   ? "pods can send from IPv6 addresses that are not their own"
+			   : "");
+}
+
+static void tell_set(const struct firewall *f)
+{
+	log_info("firewall",
+		 TABLE " is set: natOutgoing for %zu of %zu prefixes of pools, IPv6 sources %s",
+		 f->stats.nat, f->stats.pools,
+		 f->stats.held & FIREWALL_SOURCES ? "checked" : "not checked");
+}
+
+static void tell_repair(struct firewall *f)
+{
+	static struct log_limit limit = { .interval_ms = 30000 };
+	const char *by = f->by[0] ? f->by : "somebody";
+
+	f->stats.repairs++;
+	holding_repaired(&f->fight, timers_now(f->options.timers));
+	if (f->fight.fights > FIGHT_LOGGED)
+		log_limited(&limit, LOG_LEVEL_WARNING, "firewall",
+			    TABLE " was changed again and again, last by %s; restored each time",
+			    by);
+	else
+		log_warning("firewall", TABLE " was changed or removed by %s and is set again", by);
+}
+
+/* --- the child ------------------------------------------------------------------------------ */
+
+static void wait_for(struct firewall *f, uint64_t ms)
+{
+	f->fight.not_before = timers_now(f->options.timers) + ms;
+}
+
+static void failed(struct firewall *f, const char *why)
+{
+	f->confirmed = false;
+	f->stats.held = 0;
+	f->stats.failures++;
+	wait_for(f, RETRY_MS);
+	tell_trouble(f, why);
+}
+
+static void standing(struct firewall *f, const struct firewall_verdict *v)
+{
+	f->gone = false;
+	f->digest = v->digest;
+	f->stats.held = v->parts;
+	f->confirmed = true;
+	f->suspect = f->lost || firewall_news_since(&f->news, v->generation);
+	if (f->job.compare && v->did == FIREWALL_SET)
+		tell_repair(f);
+	else if (f->fresh)
+		tell_set(f);
+	f->fresh = false;
+	f->by[0] = '\0';
+	if (v->refused.text[0]) {
+		wait_for(f, RETRY_MS);
+		tell_trouble(f, v->refused.text);
+	} else {
+		health_clear(f->options.health, "firewall");
+	}
+	timer_set(f->options.timers, &f->look, 10ULL * f->options.minute, f->options.minute);
+}
+
+static void nothing_left(struct firewall *f)
+{
+	f->stats.held = 0;
+	f->gone = true;
+	f->confirmed = f->suspect = false;
+	free(TAKE(f->text));
+	stop_listening(f);
+	health_clear(f->options.health, "firewall");
+}
+
+static void on_done(const struct child_result *result, void *arg)
+{
+	struct firewall *f = arg;
+	struct firewall_verdict v;
+	struct err err = { "" };
+
+	f->child = NULL;
+	drain(f);
+	if (firewall_verdict(result, &v, &err) < 0) {
+		failed(f, err.text);
+	} else if (v.did == FIREWALL_BUSY) {
+		/* It stands, but who looked at it cannot tell whether as it was set. */
+		f->confirmed = false;
+		f->stats.held = v.parts;
+		wait_for(f, BUSY_MS);
+	} else if (v.did == FIREWALL_GONE) {
+		log_info("firewall", TABLE " is not needed any more and removed");
+		nothing_left(f);
+	} else {
+		standing(f, &v);
+	}
+	f->lost = f->news.touched = false;
+	firewall_job_done(&f->job);
+	pass_mark(f->pass);
+	f->options.changed(f->options.arg);
+}
+
+static int start_child(struct firewall *f)
+{
+	struct child_options o = {
+		.run = firewall_child,
+		.run_arg = &f->job,
+		.on_done = on_done,
+		.arg = f,
+	};
+	int r = child_start(f->options.event, &o, &f->child);
+
+	if (r < 0) {
+		struct err err = { "" };
+
+		firewall_job_done(&f->job);
+		err_set(&err, r, "a process for it: %s", strerror(-r));
+		failed(f, err.text);
+	}
+	return r;
+}
+
+/* --- the pass ------------------------------------------------------------------------------- */
+
+static int add_text(struct firewall_job *j, const struct firewall_wants *wants, unsigned parts)
+{
+	int r = desired_firewall(wants, parts, &j->texts[j->n]);
+
+	if (r == 0)
+		j->parts[j->n++] = parts;
+	return r;
+}
+
+static int set_table(struct firewall *f, const struct firewall_wants *wants, unsigned parts)
+{
+	struct firewall_job *j = &f->job;
+	int r;
+
+	*j = (struct firewall_job){ .library = f->options.library,
+				    .compare = f->confirmed && f->stats.held == parts,
+				    .expect = f->digest };
+	r = add_text(j, wants, parts);
+	/* What one part needs the kernel may not have: the other stands without it. */
+	if (parts == (FIREWALL_NAT | FIREWALL_SOURCES)) {
+		r = r ?: add_text(j, wants, FIREWALL_NAT);
+		r = r ?: add_text(j, wants, FIREWALL_SOURCES);
+	}
+	if (r < 0) {
+		firewall_job_done(j);
+		return r;
+	}
+	f->suspect = false;
+	return start_child(f);
+}
+
+/* Nothing is wanted: is anything there? */
+static int no_table(struct firewall *f)
+{
+	AUTO(kern_close) struct kern *k = NULL;
+	struct err err = { "" };
+	int r;
+
+	if (f->gone)
+		return 0;
+	/* A kernel without netfilter has no table. */
+	r = kern_open(NETLINK_NETFILTER, &k) < 0 ? 0 : firewall_table_there(k, &err);
+	if (r == 0)
+		nothing_left(f);
+	if (r < 0)
+		health_set(f->options.health, "firewall", LOG_LEVEL_WARNING,
+			   "whether " TABLE " is left over cannot be told: %s", err.text);
+	if (r <= 0)
+		return r;
+	f->job = (struct firewall_job){ .library = f->options.library };
+	return start_child(f);
+}
+
+/* 0: it is time. */
+static bool put_off(struct firewall *f)
+{
+	uint64_t now = timers_now(f->options.timers);
+
+	if (f->fight.not_before <= now)
+		return false;
+	timer_set(f->options.timers, &f->later, f->fight.not_before - now, 100);
+	return true;
+}
+
+static int see_to_table(struct firewall *f, const struct firewall_wants *wants, unsigned parts)
+{
+	AUTO(free) char *text = NULL;
+	struct err err = { "" };
+	int r = desired_firewall(wants, parts, &text);
+	bool same = r == 0 && f->text && strcmp(text, f->text) == 0;
+
+	if (r < 0 || (same && f->confirmed && !f->suspect && f->stats.held == parts))
+		return r;
+	if (same && put_off(f))
+		return 0;
+	if (!same) {
+		free(f->text);
+		f->text = TAKE(text);
+		f->fresh = true;
+		f->confirmed = false;
+	}
+	/* Before the child: what it cannot have seen is told by an event. */
+	r = listen_to_kernel(f);
+	if (r == 0)
+		return set_table(f, wants, parts);
+	err_set(&err, r, "netlink of netfilter: %s", strerror(-r));
+	failed(f, err.text);
+	return r;
+}
+
+static int pass(void *arg)
+{
+	struct firewall *f = arg;
+	struct firewall_wants wants = { 0 };
+	unsigned parts;
+	int r;
+
+	/* Its end comes back here. */
+	if (f->child)
+		return 0;
+	r = f->options.desire(&wants, f->options.arg);
+	if (r < 0)
+		return r;
+	firewall_wants_sort(&wants);
+	wants.check_sources = wants.check_sources && f->options.check_sources;
+	parts = firewall_parts(&wants);
+	f->stats.wanted = parts;
+	f->stats.nat = wants.nat.n;
+	f->stats.pools = wants.pools.n;
+	r = parts ? see_to_table(f, &wants, parts) : no_table(f);
+	free(wants.nat.v);
+	free(wants.pools.v);
+	return r;
+}
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+static void on_look(void *arg)
+{
+	suspect(arg);
+}
+
+static void on_later(void *arg)
+{
+	pass_mark(((struct firewall *)arg)->pass);
+}
+
+int firewall_new(const struct firewall_options *options, struct firewall **ret)
+{
+	AUTO(firewall_free) struct firewall *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	f->options = *options;
+	f->look = (struct timer){ .fn = on_look, .arg = f };
+	f->later = (struct timer){ .fn = on_later, .arg = f };
+	r = pass_new(options->event, pass, f, &f->pass);
+	if (r < 0)
+		return r;
+	*ret = TAKE(f);
+	return 0;
+}
+
+void firewall_free(struct firewall *f)
+{
+	if (!f)
+		return;
+	stop_listening(f);
+	child_cancel(f->child);
+	firewall_job_done(&f->job);
+	pass_free(f->pass);
+	free(f->text);
+	free(f);
+}
+
+void firewall_open(struct firewall *f)
+{
+	pass_mark(f->pass);
+	pass_open(f->pass, true);
+}
+
+void firewall_mark(struct firewall *f)
+{
+	pass_mark(f->pass);
+}
+
+struct firewall_stats firewall_stats(const struct firewall *f)
+{
+	return f->stats;
+}
+
+struct pass_stats firewall_passes(const struct firewall *f)
+{
+	return pass_stats(f->pass);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/firewall/firewall_netlink.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <netlink/attr.h>
+#include <string.h>
+
+#include "agent/firewall/desired_firewall.h"
+
+/* In every message about tables, chains, rules, sets and elements the table's name is this one. */
+#define NAME_OF_TABLE 1
+_Static_assert(NFTA_TABLE_NAME == NAME_OF_TABLE && NFTA_CHAIN_TABLE == NAME_OF_TABLE &&
+		       NFTA_RULE_TABLE == NAME_OF_TABLE && NFTA_SET_TABLE == NAME_OF_TABLE &&
+		       NFTA_SET_ELEM_LIST_TABLE == NAME_OF_TABLE &&
+		       NFTA_OBJ_TABLE == NAME_OF_TABLE && NFTA_FLOWTABLE_TABLE == NAME_OF_TABLE,
+	       "the table's name has the same number everywhere");
+
+static bool is_nftables(const struct nlmsghdr *hdr)
+{
+	return NFNL_SUBSYS_ID(hdr->nlmsg_type) == NFNL_SUBSYS_NFTABLES &&
+	       nlmsg_valid_hdr((struct nlmsghdr *)(uintptr_t)hdr, sizeof(struct nfgenmsg));
+}
+
+static struct nlattr *attribute(const struct nlmsghdr *hdr, int type)
+{
+	/* libnl's prototype lacks the const. */
+	return nlmsg_find_attr((struct nlmsghdr *)(uintptr_t)hdr, sizeof(struct nfgenmsg), type);
+}
+
+/* --- events --------------------------------------------------------------------------------- */
+
+static bool is_of_our_table(const struct nlmsghdr *hdr)
+{
+	const struct nfgenmsg *body = nlmsg_data(hdr);
+	const struct nlattr *name = attribute(hdr, NAME_OF_TABLE);
+
+	return body->nfgen_family == NFPROTO_INET && name &&
+	       nla_len(name) == (int)sizeof(FIREWALL_TABLE) &&
+	       memcmp(nla_data(name), FIREWALL_TABLE, sizeof(FIREWALL_TABLE)) == 0;
+}
+
+static uint32_t number(const struct nlattr *a)
+{
+	return a && nla_len(a) >= (int)sizeof(uint32_t) ? ntohl(nla_get_u32(a)) : 0;
+}
+
+static void end_of_transaction(const struct nlmsghdr *hdr, struct firewall_news *news)
+{
+	const struct nlattr *name = attribute(hdr, NFTA_GEN_PROC_NAME);
+	uint32_t process = number(attribute(hdr, NFTA_GEN_PROC_PID));
+
+	if (!news->touching)
+		return;
+	news->touching = false;
+	news->touched = true;
+	news->generation = number(attribute(hdr, NFTA_GEN_ID));
+	news->by[0] = '\0';
+	if (name && process && nla_len(name) > 0)
+		snprintf(news->by, sizeof(news->by), "%.*s (process %u)", nla_len(name),
+			 (const char *)nla_data(name), process);
+}
+
+int firewall_news_take(const struct nlmsghdr *hdr, void *arg)
+{
+	struct firewall_news *news = arg;
+
+	if (!is_nftables(hdr))
+		return 0;
+	if (NFNL_MSG_TYPE(hdr->nlmsg_type) == NFT_MSG_NEWGEN)
+		end_of_transaction(hdr, news);
+	else if (is_of_our_table(hdr))
+		news->touching = true;
+	return 0;
+}
+
+bool firewall_news_since(const struct firewall_news *news, uint32_t generation)
+{
+	return news->touching || (news->touched && (int32_t)(news->generation - generation) > 0);
+}
+
+int firewall_events_open(struct kern **ret)
+{
+	static const unsigned groups[] = { NFNLGRP_NFTABLES, 0 };
+
+	return kern_events_open(NETLINK_NETFILTER, groups, 0, ret);
+}
+
+/* --- questions ------------------------------------------------------------------------------ */
+
+static struct nl_msg *question(int type, uint8_t family)
+{
+	struct nl_msg *msg = nlmsg_alloc_simple((NFNL_SUBSYS_NFTABLES << 8) | type, 0);
+	struct nfgenmsg body = { .nfgen_family = family, .version = NFNETLINK_V0 };
+
+	if (msg && nlmsg_append(msg, &body, sizeof(body), NLMSG_ALIGNTO) == 0)
+		return msg;
+	nlmsg_free(msg);
+	return NULL;
+}
+
+static int take_generation(const struct nlmsghdr *hdr, void *arg)
+{
+	uint32_t *ret = arg;
+
+	if (is_nftables(hdr) && NFNL_MSG_TYPE(hdr->nlmsg_type) == NFT_MSG_NEWGEN)
+		*ret = number(attribute(hdr, NFTA_GEN_ID));
+	return 0;
+}
+
+int firewall_generation(struct kern *k, uint32_t *ret, struct err *err)
+{
+	AUTO(nlmsg_free) struct nl_msg *msg = question(NFT_MSG_GETGEN, NFPROTO_UNSPEC);
+
+	return msg ? kern_get(k, msg, take_generation, ret, err) : -ENOMEM;
+}
+
+static int take_nothing(const struct nlmsghdr *hdr, void *arg)
+{
+	(void)hdr;
+	(void)arg;
+	return 0;
+}
+
+int firewall_table_there(struct kern *k, struct err *err)
+{
+	AUTO(nlmsg_free) struct nl_msg *msg = question(NFT_MSG_GETTABLE, NFPROTO_INET);
+	int r;
+
+	if (!msg || nla_put_string(msg, NFTA_TABLE_NAME, FIREWALL_TABLE) < 0)
+		return -ENOMEM;
+	r = kern_get(k, msg, take_nothing, NULL, err);
+	/* The subsystem is not there: then neither is a table. */
+	if (r == -ENOENT || r == -EINVAL || r == -EOPNOTSUPP)
+		return 0;
+	return r < 0 ? r : 1;
+}

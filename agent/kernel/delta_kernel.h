@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What has to be done so that the kernel holds what it should.
+ *
+ *   desired_kernel, kernel_view ─> [delta_kernel] ─> apply_kernel
+ *
+ * Pure but for the marks of what was found right. The operations come in the order of dependence:
+ * forwarding, tunnels, links with their settings, addresses of tunnels, neighbours with what
+ * tunnels know of MACs, routes; then what is removed, in the reverse order. Only routes and
+ * neighbours of our protocol numbers and tunnels of ours with all on them are ever removed. What
+ * another program removes again and again is restored at once each time, up to a rate.
+ */
+#pragma once
+
+#include "agent/kernel/desired_kernel.h"
+
+enum change_kind {
+	CHANGE_HOST,      /* forwarding of a family */
+	CHANGE_TUNNEL,    /* the overlay's device: made, or changed in place */
+	CHANGE_LINK,      /* settings, up, the link-local address */
+	CHANGE_ADDRESS,   /* of a tunnel: add */
+	CHANGE_NEIGHBOUR, /* set */
+	CHANGE_ROUTE_OLD, /* ours with the key of one that follows: taken out of its way */
+	CHANGE_ROUTE,     /* add, or put in the place of one of ours */
+	CHANGE_ROUTE_GONE,
+	CHANGE_NEIGHBOUR_GONE,
+	CHANGE_ADDRESS_GONE,
+	CHANGE_TUNNEL_GONE, /* also when it has to be made anew */
+};
+
+struct change {
+	enum change_kind kind;
+	bool repair;   /* it had been right, and somebody changed it */
+	bool replaces; /* ROUTE: ours with its key is there, and gives way in the same step */
+	bool forget;   /* ..._GONE: the kernel does not hold it any more */
+	int result;    /* by apply */
+	bool done;     /* apply made a difference */
+	union {
+		sa_family_t family;
+		struct {
+			struct desired_link link;
+			uint16_t differ; /* of enum devconf */
+			bool up;
+			enum gateway6 gateway6; /* as it is; READY: nothing to do */
+			bool removed6;          /* by apply: there was one, which went first */
+		};
+		struct kneighbour neighbour;
+		struct kroute route;
+		struct {
+			int tunnel;
+			uint32_t index;                    /* TUNNEL_GONE */
+			unsigned set;                      /* TUNNEL: what of it */
+			const struct desired_tunnel *want; /* TUNNEL... */
+			struct node_address address;       /* ADDRESS... */
+		};
+	};
+};
+
+struct changes {
+	struct change *v;
+	size_t n, room;
+	size_t first_route, n_routes; /* those to add, and what is in their way: sorted by key */
+	uint64_t next;                /* when something that was put off is due; 0: nothing was */
+};
+
+/* What is missing or other than it should be. */
+int delta_missing(const struct desired *d, const struct kernel_view *view, uint64_t now,
+		  struct changes *ret);
+/* What is ours and not wanted. Appends. */
+int delta_surplus(const struct desired *d, const struct kernel_view *view, struct changes *ret);
+void changes_done(struct changes *c);
+/* Marks what is as it should be: if it is not later, somebody else was at work. */
+void delta_confirm(const struct desired *d, struct kernel_view *view);
+
+/*
+ * After a repair: when the next one of the same thing may come. At once, five times in a row and
+ * then five times a second; in a fight that has lasted two minutes, every two seconds. So the last
+ * repair follows the last tampering within 0.2 s, or 2 s. More at once would only keep an
+ * `ip route flush` going, which repeats until it finds nothing.
+ */
+void holding_repaired(struct holding *h, uint64_t now);
+/* So many repairs of a fight are logged one by one, those after them as a count. */
+#define FIGHT_LOGGED 3
+
+/* "route 10.1.0.5/32 dev roost0123456789". */
+#define CHANGE_TEXT 352
+const char *change_print(const struct change *c, const struct kernel_view *view,
+			 char text[CHANGE_TEXT]);

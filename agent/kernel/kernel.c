@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/kernel/kernel.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "agent/kernel/kernel_parts.h"
+#include "lib/base/log.h"
+
+#define FIRST_LOOKS 5
+
+static void compare_later(struct kernel *k)
+{
+	uint64_t minute = k->options.minute;
+
+	timer_set(k->options.timers, &k->compare_timer, minute + minute / 2, minute / 10);
+}
+
+static void on_compare(void *arg)
+{
+	struct kernel *k = arg;
+
+	k->reread = true;
+	pass_mark(k->pass);
+	compare_later(k);
+}
+
+static void on_later(void *arg)
+{
+	pass_mark(((struct kernel *)arg)->pass);
+}
+
+static int on_events(sd_event_source *s, int fd, uint32_t revents, void *arg)
+{
+	struct kernel *k = arg;
+
+	(void)s;
+	(void)fd;
+	(void)revents;
+	kernel_drain(k);
+	return 0;
+}
+
+/* From the loop and not from within a reading: who is told may well call us. */
+static int on_deliver(sd_event_source *s, void *arg)
+{
+	struct kernel *k = arg;
+	AUTO(free) char(*gone)[IF_NAME_TEXT] = TAKE(k->view.gone);
+	size_t n = k->view.n_gone;
+
+	(void)s;
+	k->view.n_gone = 0;
+	for (size_t i = 0; i < n; i++)
+		/* It may have been made anew under the same name. */
+		if (!kernel_view_link_named(&k->view, gone[i]) && k->options.link_gone)
+			k->options.link_gone(gone[i], k->options.arg);
+	if (k->view.bird_lost.port && k->options.bird_lost)
+		k->options.bird_lost(&k->view.bird_lost.dst, k->view.bird_lost.port,
+				     k->options.arg);
+	k->view.bird_lost.port = 0;
+	return 0;
+}
+
+static int own_port(const struct kern *kern, uint32_t *ret)
+{
+	struct sockaddr_nl self = { 0 };
+	socklen_t length = sizeof(self);
+
+	if (getsockname(kern_fd(kern), (struct sockaddr *)&self, &length) < 0)
+		return -errno;
+	*ret = self.nl_pid;
+	return 0;
+}
+
+static int first_look(struct kernel *k, struct err *err)
+{
+	int r = -EINTR;
+
+	for (int i = 0; r == -EINTR && i < FIRST_LOOKS; i++)
+		r = kernel_reread(k, err);
+	return r;
+}
+
+static int add_sources(struct kernel *k)
+{
+	sd_event *event = k->options.event;
+	int r = sd_event_add_io(event, &k->source, kern_fd(k->events), EPOLLIN, on_events, k);
+
+	if (r >= 0)
+		r = sd_event_add_defer(event, &k->deliver, on_deliver, k);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(k->deliver, SD_EVENT_OFF);
+	if (r >= 0)
+		r = pass_new(event, kernel_pass, k, &k->pass);
+	return r < 0 ? r : 0;
+}
+
+int kernel_new(const struct kernel_options *options, struct kernel **ret, struct err *err)
+{
+	AUTO(kernel_free) struct kernel *k = calloc(1, sizeof(*k));
+	int r;
+
+	if (!k)
+		return err_set(err, -ENOMEM, "no memory");
+	k->options = *options;
+	k->compare_timer = (struct timer){ .fn = on_compare, .arg = k };
+	k->later_timer = (struct timer){ .fn = on_later, .arg = k };
+	r = kernel_join(k, err);
+	if (r < 0)
+		return r;
+	r = kern_open(NETLINK_ROUTE, &k->kern);
+	if (r == 0)
+		r = own_port(k->kern, &k->view.own_port);
+	if (r == 0)
+		r = add_sources(k);
+	if (r < 0)
+		return err_set(err, r, "the kernel's state: %s", strerrordesc_np(-r));
+	r = first_look(k, err);
+	if (r < 0)
+		return r;
+	k->reread = true; /* by the first pass, whenever that comes */
+	pass_mark(k->pass);
+	compare_later(k);
+	*ret = TAKE(k);
+	return 0;
+}
+
+void kernel_free(struct kernel *k)
+{
+	if (!k)
+		return;
+	if (k->options.timers) {
+		timer_clear(k->options.timers, &k->compare_timer);
+		timer_clear(k->options.timers, &k->later_timer);
+	}
+	sd_event_source_disable_unref(k->source);
+	sd_event_source_disable_unref(k->deliver);
+	pass_free(k->pass);
+	kern_close(k->events);
+	kern_close(k->kern);
+	kernel_view_done(&k->view);
+	free(k);
+}
+
+void kernel_start(struct kernel *k)
+{
+	pass_open(k->pass, true);
+}
+
+void kernel_open(struct kernel *k)
+{
+	k->open = true;
+	pass_open(k->pass, true);
+	pass_mark(k->pass);
+}
+
+void kernel_mark(struct kernel *k)
+{
+	pass_mark(k->pass);
+}
+
+void kernel_soon(struct kernel *k)
+{
+	pass_soon(k->pass);
+}
+
+void kernel_now(struct kernel *k)
+{
+	pass_now(k->pass);
+}
+
+bool kernel_ready(const struct kernel *k, struct err *why)
+{
+	if (k->compared && !k->trouble.text[0])
+		return true;
+	if (k->trouble.text[0])
+		err_set(why, 0, "%s", k->trouble.text);
+	else
+		err_set(why, 0, "the kernel's state has not been compared yet");
+	return false;
+}
+
+const struct kernel_view *kernel_seen(const struct kernel *k)
+{
+	return &k->view;
+}
+
+unsigned kernel_link_index(const struct kernel *k, const char *name)
+{
+	const struct held_link *l = kernel_view_link_named(&k->view, name);
+
+	return l ? l->link.index : 0;
+}
+
+struct doomed {
+	struct texts names;
+	int err;
+};
+
+static void gather_doomed(struct held_link *l, void *arg)
+{
+	struct doomed *d = arg;
+	const char **grown;
+
+	if (!l->pod || !pod_link_is_doomed(l->link.group) || d->err < 0)
+		return;
+	grown = reallocarray(d->names.v, d->names.n + 1, sizeof(*grown));
+	if (grown) {
+		d->names.v = grown;
+		grown[d->names.n] = strdup(l->link.name);
+	}
+	if (grown && grown[d->names.n])
+		d->names.n++;
+	else
+		d->err = -ENOMEM;
+}
+
+int kernel_doomed(const struct kernel *k, struct texts *ret)
+{
+	struct doomed d = { 0 };
+
+	kernel_view_each_link(&k->view, gather_doomed, &d);
+	if (d.err == 0) {
+		*ret = d.names;
+		return 0;
+	}
+	for (size_t i = 0; i < d.names.n; i++)
+		free((char *)(uintptr_t)d.names.v[i]);
+	free(d.names.v);
+	return d.err;
+}
+
+uint32_t kernel_uplink_mtu(const struct kernel *k, const struct address *node)
+{
+	for (size_t i = 0; i < k->view.n_addresses; i++)
+		if (address_compare(&k->view.addresses[i].local, node) == 0) {
+			const struct held_link *l = kernel_view_link(&k->view,
+								     k->view.addresses[i].link);
+
+			return l ? l->link.mtu : 0;
+		}
+	return 0;
+}
+
+struct kernel_stats kernel_stats(const struct kernel *k)
+{
+	struct kernel_stats s = k->stats;
+
+	s.links = k->view.n_pod_links;
+	s.routes = k->view.n_routes;
+	s.neighbours = k->view.n_neighbours;
+	s.fdb = k->view.n_fdb;
+	return s;
+}
+
+struct pass_stats kernel_passes(const struct kernel *k)
+{
+	return pass_stats(k->pass);
+}
+
+const char *kernel_thing_name(enum kernel_thing thing)
+{
+	static const char *const names[] = {
+		"host", "link", "neighbour", "route", "tunnel", "fdb"
+	};
+
+	return thing < ARRAY_SIZE(names) ? names[thing] : "?";
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pass: what should be against what is, the difference applied, and what came of it told. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/kernel/kernel_parts.h"
+#include "agent/kernel/kernel_request.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+
+/* So many are named; the rest is counted. */
+#define TOLD_AT_ONCE 10
+/* A tunnel goes, is made anew, and gets what should be on it. */
+#define STEPS 3
+
+/* --- what somebody else did ----------------------------------------------------------------- */
+
+static bool was_repaired(const struct change *c)
+{
+	return c->repair && c->done;
+}
+
+static enum kernel_thing thing_of(const struct change *c)
+{
+	switch (c->kind) {
+	case CHANGE_HOST:
+		return KERNEL_HOST;
+	case CHANGE_LINK:
+		return KERNEL_LINK;
+	case CHANGE_NEIGHBOUR:
+	case CHANGE_NEIGHBOUR_GONE:
+		return c->neighbour.fdb ? KERNEL_FDB : KERNEL_NEIGHBOUR;
+	case CHANGE_TUNNEL:
+	case CHANGE_TUNNEL_GONE:
+	case CHANGE_ADDRESS:
+	case CHANGE_ADDRESS_GONE:
+		return KERNEL_TUNNEL;
+	default:
+		return KERNEL_ROUTE;
+	}
+}
+
+static uint8_t fights_of(const struct kernel_view *view, const struct change *c)
+{
+	const struct held_neighbour *n;
+	const struct held_route *r;
+	const struct held_link *l;
+
+	switch (c->kind) {
+	case CHANGE_HOST:
+		return (c->family == AF_INET ? &view->forwarding4 : &view->forwarding6)->fights;
+	case CHANGE_LINK:
+		l = kernel_view_link(view, c->link.index);
+		return l ? l->h.fights : 0;
+	case CHANGE_TUNNEL:
+	case CHANGE_ADDRESS:
+		return view->tunnels[c->tunnel].h.fights;
+	case CHANGE_NEIGHBOUR:
+		n = kernel_view_neighbour(view, &c->neighbour);
+		return n ? n->h.fights : 0;
+	default:
+		r = kernel_view_route(view, &c->route);
+		return r ? r->h.fights : 0;
+	}
+}
+
+static void tell_repair(const struct kernel_view *view, const struct change *c)
+{
+	char text[CHANGE_TEXT];
+
+	change_print(c, view, text);
+	if (c->kind == CHANGE_LINK || c->kind == CHANGE_HOST ||
+	    (c->kind == CHANGE_TUNNEL && c->want->index))
+		log_warning("kernel", "%s was changed by somebody and is set again", text);
+	else
+		log_warning("kernel", "%s was removed by somebody and is back", text);
+}
+
+static void tell_fight(const struct kernel_view *view, const struct change *c)
+{
+	static struct log_limit limit = { .interval_ms = 30000 };
+	char text[CHANGE_TEXT];
+
+	log_limited(&limit, LOG_LEVEL_WARNING, "kernel",
+		    "%s was removed or changed by another program again and again; restored each "
+		    "time",
+		    change_print(c, view, text));
+}
+
+static void tell_repairs(struct kernel *k, const struct changes *changes)
+{
+	size_t n = 0, first = 0;
+
+	for (size_t i = 0; i < changes->n; i++) {
+		if (!was_repaired(&changes->v[i]))
+			continue;
+		n++;
+		k->stats.repaired[thing_of(&changes->v[i])]++;
+		if (fights_of(&k->view, &changes->v[i]) > FIGHT_LOGGED)
+			tell_fight(&k->view, &changes->v[i]);
+		else if (first++ < TOLD_AT_ONCE)
+			tell_repair(&k->view, &changes->v[i]);
+		if (k->options.restored && changes->v[i].kind == CHANGE_ROUTE &&
+		    changes->v[i].route.protocol == static_route_protocol)
+			k->options.restored(&changes->v[i].route, k->options.arg);
+	}
+	k->stats.repairs += n;
+	if (first > TOLD_AT_ONCE)
+		log_warning("kernel", "%zu more were removed by somebody and are back",
+			    first - TOLD_AT_ONCE);
+}
+
+/* --- health --------------------------------------------------------------------------------- */
+
+struct told {
+	struct kernel *k;
+	size_t n;
+};
+
+static void tell_conflict(struct held_route *r, void *arg)
+{
+	struct told *t = arg;
+	const struct held_link *l, *own;
+	char part[HEALTH_PART], dst[PREFIX_TEXT], ours[KROUTE_TEXT], theirs[KROUTE_TEXT], name[12];
+
+	if (!r->stranger || t->n++ >= TOLD_AT_ONCE)
+		return;
+	l = kernel_view_link(&t->k->view, r->stranger->hop.oif);
+	own = kernel_view_link(&t->k->view, r->route.hop.oif);
+	snprintf(part, sizeof(part), "route/%s", prefix_print(&r->route.dst, dst));
+	health_set(t->k->options.health, part, LOG_LEVEL_WARNING,
+		   "route %s cannot be set: %s of protocol %s is in the way and is left; remove "
+		   "it if nothing needs it, or %s",
+		   kroute_print(&r->route, own ? own->link.name : NULL, ours),
+		   kroute_print(r->stranger, l ? l->link.name : NULL, theirs),
+		   route_protocol_name(r->stranger->protocol, name),
+		   r->route.protocol == static_route_protocol ? "delete the static route"
+							      : "keep the pools out of its range");
+}
+
+static void tell_conflicts(struct kernel *k)
+{
+	struct told t = { .k = k };
+
+	if (k->view.n_conflicts)
+		kernel_view_each_route(&k->view, tell_conflict, &t);
+	if (t.n > TOLD_AT_ONCE)
+		health_set(k->options.health, "route/others", LOG_LEVEL_WARNING,
+			   "%zu more routes have strangers' in their way", t.n - TOLD_AT_ONCE);
+	health_sweep(k->options.health, "route/");
+	k->stats.conflicts = k->view.n_conflicts;
+}
+
+static void tell_refused_remote(struct kernel *k, const struct refused_block *refused)
+{
+	char part[HEALTH_PART], text[PREFIX_TEXT];
+
+	snprintf(part, sizeof(part), "overlay-route/%s", prefix_print(&refused->block, text));
+	health_set(k->options.health, part, LOG_LEVEL_ERROR,
+		   "no route to block %s of another node: %s", text, refused->why);
+}
+
+static void tell_refused_blackhole(struct kernel *k, const struct refused_block *refused)
+{
+	char part[HEALTH_PART], text[PREFIX_TEXT];
+
+	snprintf(part, sizeof(part), "blackhole/%s", prefix_print(&refused->block, text));
+	health_set(k->options.health, part, LOG_LEVEL_ERROR,
+		   "no blackhole for block %s: it would cover %s", text, refused->why);
+}
+
+static void tell_refused(struct kernel *k, const struct desired *d)
+{
+	size_t remote = 0;
+
+	for (size_t i = 0; i < d->n_refused; i++)
+		if (!d->refused[i].remote)
+			tell_refused_blackhole(k, &d->refused[i]);
+		else if (remote++ < TOLD_AT_ONCE)
+			tell_refused_remote(k, &d->refused[i]);
+	if (remote > TOLD_AT_ONCE)
+		health_set(k->options.health, "overlay-route/others", LOG_LEVEL_ERROR,
+			   "no routes to %zu more blocks of other nodes", remote - TOLD_AT_ONCE);
+	health_sweep(k->options.health, "blackhole/");
+	health_sweep(k->options.health, "overlay-route/");
+}
+
+static void tell_tunnels(struct kernel *k, const struct desired *d)
+{
+	char part[HEALTH_PART];
+
+	for (int i = 0; i < (int)ARRAY_SIZE(d->tunnels); i++) {
+		if (!d->tunnels[i].stranger)
+			continue;
+		snprintf(part, sizeof(part), "tunnel-device/%s", tunnel_name(i));
+		health_set(
+			k->options.health, part, LOG_LEVEL_ERROR,
+			"device %s cannot be made: there is one of that name that is not of kind "
+			"vxlan, and it is left; remove or rename it",
+			tunnel_name(i));
+	}
+	health_sweep(k->options.health, "tunnel-device/");
+}
+
+/* The larger of the host's and the link's counts: a loose one for all weakens every pod's. */
+static void tell_host(struct kernel *k, const struct changes *changes)
+{
+	const struct message_conf *host = &k->view.host4;
+
+	for (size_t i = 0; i < changes->n; i++) {
+		const struct change *c = &changes->v[i];
+
+		if (c->kind != CHANGE_HOST || !c->done || c->repair)
+			continue;
+		log_info("kernel", "%s was 0 and is set to 1",
+			 c->family == AF_INET ? "net.ipv4.ip_forward"
+					      : "net.ipv6.conf.all.forwarding");
+		if (k->options.forwards)
+			k->options.forwards(c->family, k->options.arg);
+	}
+	if ((host->known & CONF_BIT(CONF_RP_FILTER)) && host->conf[CONF_RP_FILTER] == 2)
+		health_set(k->options.health, "rp_filter", LOG_LEVEL_WARNING,
+			   "net.ipv4.conf.all.rp_filter is 2, so pods can send from other "
+			   "addresses than their own");
+	else
+		health_clear(k->options.health, "rp_filter");
+}
+
+static void tell_failures(struct kernel *k, const struct applied *a)
+{
+	k->trouble = a->why;
+	k->stats.failures += a->failed;
+	if (a->failed > 1)
+		health_set(k->options.health, "kernel", LOG_LEVEL_ERROR,
+			   "%zu changes failed, the first: %s", a->failed, a->why.text);
+	else if (a->failed)
+		health_set(k->options.health, "kernel", LOG_LEVEL_ERROR, "%s", a->why.text);
+	else
+		health_clear(k->options.health, "kernel");
+}
+
+/* --- the pass ------------------------------------------------------------------------------- */
+
+static int wanted(struct kernel *k, struct desired *ret)
+{
+	struct kernel_desired state = { 0 };
+	struct prefixes protect = { 0 };
+	int r = k->options.desire(&state, k->options.arg);
+
+	if (r == 0 && k->options.protect)
+		r = k->options.protect(&protect, k->options.arg);
+	if (r == 0)
+		r = desired_kernel(&state, &k->view, &protect, ret);
+	if (r == 0)
+		k->export_table = state.export_table;
+	free(state.pods);
+	free(state.blocks);
+	free(state.tunnels);
+	free(state.remotes);
+	free(state.remote_blocks);
+	free(state.routes);
+	free(protect.v);
+	return r;
+}
+
+static void set_later(struct kernel *k, uint64_t now, uint64_t next)
+{
+	if (next)
+		timer_set(k->options.timers, &k->later_timer, next - now, 100);
+	else
+		timer_clear(k->options.timers, &k->later_timer);
+}
+
+static int work(struct kernel *k, const struct desired *d, bool *ret_again)
+{
+	uint64_t now = timers_now(k->options.timers);
+	struct changes changes = { 0 };
+	struct applied applied = { 0 };
+	int r = delta_missing(d, &k->view, now, &changes);
+
+	if (r == 0 && k->open)
+		r = delta_surplus(d, &k->view, &changes);
+	if (r == 0) {
+		r = apply_kernel(k->kern, &k->view, &changes, now, &applied);
+		delta_confirm(d, &k->view);
+		tell_repairs(k, &changes);
+		tell_host(k, &changes);
+		tell_conflicts(k);
+		tell_refused(k, d);
+		tell_tunnels(k, d);
+		*ret_again = applied.again;
+		tell_failures(k, &applied);
+		set_later(k, now, changes.next);
+		if (k->options.passed)
+			k->options.passed(k->options.arg);
+	}
+	changes_done(&changes);
+	return r ?: applied.failed ? -EIO : 0;
+}
+
+static int read_and_work(struct kernel *k, struct err *err)
+{
+	bool again = true;
+	int r = 0;
+
+	kernel_drain(k);
+	if (k->reread) {
+		r = kernel_reread(k, err);
+		if (r == 0)
+			kernel_view_retry_conflicts(&k->view);
+		k->whole = r == 0;
+	}
+	if (r == 0 && k->view.gateways_stale)
+		r = kernel_read_gateways(k);
+	for (int i = 0; r == 0 && again && i < STEPS; i++) {
+		struct desired d = { 0 };
+
+		kernel_drain(k);
+		k->view.news = again = false;
+		r = wanted(k, &d);
+		r = r ?: work(k, &d, &again);
+		desired_done(&d);
+	}
+	return r;
+}
+
+int kernel_pass(void *arg)
+{
+	struct kernel *k = arg;
+	struct kernel_stats before = k->stats;
+	uint64_t began = clock_monotonic_us();
+	struct err err = { 0 };
+	int r;
+
+	k->whole = false;
+	k->working = true;
+	r = read_and_work(k, &err);
+	k->working = false;
+	k->stats.passes++;
+	k->stats.compares += k->whole;
+	k->stats.last_pass_us = clock_monotonic_us() - began;
+	if (r == 0) {
+		k->compared = true;
+		k->trouble.text[0] = '\0';
+	} else if (r != -EIO || err.text[0]) {
+		/* Trouble with a single change has been told there. */
+		if (!err.text[0])
+			err_set(&err, r, "the kernel's state: %s", strerrordesc_np(-r));
+		k->trouble = err;
+		health_set(k->options.health, "kernel", LOG_LEVEL_ERROR, "%s", err.text);
+	}
+	if (k->options.changed && (before.repairs != k->stats.repairs || k->whole ||
+				   before.conflicts != k->stats.conflicts))
+		k->options.changed(k->options.arg);
+	return r;
+}
+
+/* --- the end -------------------------------------------------------------------------------- */
+
+struct links {
+	uint32_t *v;
+	size_t n;
+	int err;
+};
+
+static void gather_pod_link(struct held_link *l, void *arg)
+{
+	struct links *links = arg;
+	uint32_t *grown;
+
+	if (!l->pod || links->err < 0)
+		return;
+	grown = reallocarray(links->v, links->n + 1, sizeof(*grown));
+	if (!grown) {
+		links->err = -ENOMEM;
+		return;
+	}
+	links->v = grown;
+	links->v[links->n++] = l->link.index;
+}
+
+static int clear_pod_links(struct kernel *k, struct err *err)
+{
+	struct links links = { 0 };
+	int r;
+
+	kernel_view_each_link(&k->view, gather_pod_link, &links);
+	r = links.err;
+	for (size_t i = 0; r == 0 && i < links.n; i++) {
+		AUTO(nlmsg_free) struct nl_msg *m = request_link_delete(links.v[i]);
+
+		r = m ? kern_request(k->kern, m, err) : -ENOMEM;
+		/* It went with its pod's namespace. */
+		if (r == -ENODEV)
+			r = 0;
+	}
+	if (r == 0 && links.n)
+		log_info("kernel", "removed %zu pod links", links.n);
+	free(links.v);
+	return r;
+}
+
+static int clear_rest(struct kernel *k, bool *ret_again, struct err *err)
+{
+	const struct desired none = { .statics_known = true };
+	struct applied applied = { 0 };
+	struct changes changes = { 0 };
+	char text[CHANGE_TEXT];
+	int r = delta_surplus(&none, &k->view, &changes);
+
+	for (size_t i = 0; r == 0 && i < changes.n; i++)
+		log_debug("kernel", "removing %s", change_print(&changes.v[i], &k->view, text));
+	r = r ?: apply_kernel(k->kern, &k->view, &changes, timers_now(k->options.timers), &applied);
+	if (r == 0 && applied.failed)
+		r = err_set(err, -EIO, "%s", applied.why.text);
+	if (r == 0 && changes.n)
+		log_info("kernel", "removed %zu routes, neighbours and tunnels", changes.n);
+	*ret_again = changes.n > 0;
+	changes_done(&changes);
+	return r;
+}
+
+int kernel_clear(struct kernel *k, struct err *err)
+{
+	bool again = true;
+	int r = 0;
+
+	/* Until a reading finds nothing. Links first: what leads to a pod that lives is kept. */
+	for (int i = 0; r == 0 && again && i < STEPS; i++) {
+		r = kernel_reread(k, err);
+		r = r ?: clear_pod_links(k, err);
+		r = r ?: kernel_reread(k, err);
+		r = r ?: clear_rest(k, &again, err);
+	}
+	if (r == 0 && again)
+		r = err_set(err, -EBUSY, "another program puts back what is removed");
+	return r;
+}

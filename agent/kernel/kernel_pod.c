@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One pod, now: attach, detach and check, by the same steps as the pass takes for all. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/kernel/kernel_parts.h"
+#include "agent/kernel/kernel_request.h"
+
+/* --- attach --------------------------------------------------------------------------------- */
+
+/* The kernel has told of every link, unless it was told too much at once. */
+static int find_link(struct kernel *k, const char *name, struct held_link **ret, struct err *err)
+{
+	struct held_link *l;
+	int r;
+
+	kernel_drain(k);
+	l = kernel_view_link_named(&k->view, name);
+	if (!l) {
+		r = kernel_read_link(k, &k->view, name, err);
+		if (r < 0)
+			return err_wrap(err, r, "link %s", name);
+		l = kernel_view_link_named(&k->view, name);
+	}
+	if (!l)
+		return err_set(err, -ENODEV, "there is no link %s", name);
+	*ret = l;
+	return 0;
+}
+
+/* Asked for anew: some of its settings can be changed without a word. */
+static int usable_link(struct kernel *k, const char *name, struct held_link **ret, struct err *err)
+{
+	struct held_link *l;
+	int r;
+
+	kernel_drain(k);
+	r = kernel_read_link(k, &k->view, name, err);
+	if (r < 0)
+		return err_wrap(err, r, "link %s", name);
+	l = kernel_view_link_named(&k->view, name);
+	if (!l)
+		return err_set(err, -ENODEV, "there is no link %s", name);
+	if (!l->pod)
+		return err_set(err, -EINVAL, "%s is not a pod's link", name);
+	if (pod_link_is_doomed(l->link.group))
+		return err_set(err, -EBUSY, "link %s is being destroyed", name);
+	*ret = l;
+	return 0;
+}
+
+static int wanted_for(const struct kernel_pod *pod, const struct kernel_view *view, bool fresh,
+		      struct desired *ret)
+{
+	/* It is read alone. */
+	struct kernel_desired state = { .pods = (struct kernel_pod *)(uintptr_t)pod, .n_pods = 1 };
+	int r = desired_kernel(&state, view, NULL, ret);
+
+	for (size_t i = 0; r == 0 && i < ret->n_links; i++)
+		ret->links[i].fresh = fresh;
+	return r;
+}
+
+/* Settings stay: without a route nothing comes by there, and the caller destroys the link. */
+static void take_back(struct kernel *k, const struct changes *made)
+{
+	struct changes undo = { 0 };
+	struct applied ignored;
+
+	undo.v = calloc(made->n + 1, sizeof(*undo.v));
+	for (size_t i = made->n; undo.v && i > 0; i--) {
+		struct change c = made->v[i - 1];
+
+		if (!c.done || (c.kind != CHANGE_ROUTE && c.kind != CHANGE_NEIGHBOUR))
+			continue;
+		c.kind = c.kind == CHANGE_ROUTE ? CHANGE_ROUTE_GONE : CHANGE_NEIGHBOUR_GONE;
+		c.done = c.repair = false;
+		undo.v[undo.n++] = c;
+	}
+	apply_kernel(k->kern, &k->view, &undo, 0, &ignored);
+	changes_done(&undo);
+}
+
+static int stranger_error(struct kernel *k, const struct desired *d, struct err *err)
+{
+	for (size_t i = 0; i < d->n_routes; i++) {
+		const struct held_route *r = kernel_view_route(&k->view, &d->routes[i]);
+		char ours[PREFIX_TEXT], theirs[KROUTE_TEXT], protocol[12];
+		const struct held_link *l;
+
+		if (!r || !r->stranger)
+			continue;
+		l = kernel_view_link(&k->view, r->stranger->hop.oif);
+		return err_set(err, -EEXIST,
+			       "%s: a route of somebody else is in the way: %s proto %s",
+			       prefix_print(&r->route.dst, ours),
+			       kroute_print(r->stranger, l ? l->link.name : NULL, theirs),
+			       route_protocol_name(r->stranger->protocol, protocol));
+	}
+	return -EEXIST;
+}
+
+static int first_error(const struct changes *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->v[i].result < 0)
+			return c->v[i].result;
+	return 0;
+}
+
+static int attach(struct kernel *k, const struct desired *d, struct err *err)
+{
+	struct changes changes = { 0 };
+	struct applied applied = { 0 };
+	/* At the end of time: who attaches does not wait out a fight. */
+	int r = delta_missing(d, &k->view, UINT64_MAX, &changes);
+
+	if (r == 0)
+		r = apply_kernel(k->kern, &k->view, &changes, 0, &applied);
+	r = r ?: first_error(&changes);
+	if (r == -EEXIST)
+		stranger_error(k, d, err);
+	else if (r < 0)
+		err_set(err, r, "%s", applied.failed ? applied.why.text : strerrordesc_np(-r));
+	if (r < 0)
+		take_back(k, &changes);
+	else
+		delta_confirm(d, &k->view);
+	changes_done(&changes);
+	return r;
+}
+
+/* A conflict that was met earlier is looked at anew. */
+static void forget_conflicts(struct kernel *k, const struct desired *d)
+{
+	for (size_t i = 0; i < d->n_routes; i++) {
+		const struct held_route *r = kernel_view_route(&k->view, &d->routes[i]);
+
+		if (r && r->stranger)
+			kernel_view_drop_route(&k->view, &d->routes[i]);
+	}
+}
+
+int kernel_attach(struct kernel *k, const struct kernel_pod *pod, struct err *err)
+{
+	struct desired d = { 0 };
+	struct held_link *l = NULL;
+	int r = usable_link(k, pod->link, &l, err);
+
+	if (r < 0 || !l)
+		return r;
+	/* Only the full compare reads it; setting it costs less than asking. */
+	l->link.known |= CONF_BIT(CONF_PROXY_DELAY);
+	l->link.conf[CONF_PROXY_DELAY] = -1;
+	r = wanted_for(pod, &k->view, true, &d);
+	if (r == 0) {
+		forget_conflicts(k, &d);
+		r = attach(k, &d, err);
+	}
+	desired_done(&d);
+	/* Blocks of one address go into the other table too, and only the pass knows which. */
+	if (k->export_table)
+		pass_mark(k->pass);
+	return r;
+}
+
+/* --- detach --------------------------------------------------------------------------------- */
+
+static int add_gone(struct changes *c, const struct desired *d, uint32_t export_table)
+{
+	c->v = calloc(2 * d->n_routes + d->n_neighbours + 1, sizeof(*c->v));
+	if (!c->v)
+		return -ENOMEM;
+	/* Also what the view does not know of: the kernel says if it was not there. */
+	for (size_t i = 0; i < d->n_routes; i++) {
+		struct change gone = { .kind = CHANGE_ROUTE_GONE, .route = d->routes[i] };
+
+		c->v[c->n++] = gone;
+		gone.route.table = export_table;
+		if (export_table)
+			c->v[c->n++] = gone;
+	}
+	for (size_t i = 0; i < d->n_neighbours; i++)
+		c->v[c->n++] = (struct change){ .kind = CHANGE_NEIGHBOUR_GONE,
+						.neighbour = d->neighbours[i] };
+	return 0;
+}
+
+static int doom(struct kernel *k, struct held_link *l, struct err *err)
+{
+	AUTO(nlmsg_free) struct nl_msg *m = request_link_group(l->link.index, DOOMED_GROUP);
+	int r = m ? kern_request(k->kern, m, err) : -ENOMEM;
+
+	if (r < 0)
+		return err_wrap(err, r, "link %s", l->link.name);
+	l->link.group = DOOMED_GROUP;
+	l->h.confirmed = false;
+	return 0;
+}
+
+int kernel_detach(struct kernel *k, const struct kernel_pod *pod, struct err *err)
+{
+	struct changes gone = { 0 };
+	struct applied applied = { 0 };
+	struct desired d = { 0 };
+	struct held_link *l = NULL;
+	int r = find_link(k, pod->link, &l, err);
+
+	if (r < 0 || !l)
+		return r;
+	if (!l->pod)
+		return err_set(err, -EINVAL, "%s is not a pod's link", pod->link);
+	r = wanted_for(pod, &k->view, false, &d);
+	r = r ?: add_gone(&gone, &d, k->export_table);
+	r = r ?: apply_kernel(k->kern, &k->view, &gone, 0, &applied);
+	if (r == 0 && applied.failed)
+		r = err_set(err, first_error(&gone), "%s", applied.why.text);
+	/* Out of routing or not: the link goes, and takes with it what is left. */
+	if (!pod_link_is_doomed(l->link.group)) {
+		int doomed = doom(k, l, r == 0 ? err : NULL);
+
+		r = r ?: doomed;
+	}
+	changes_done(&gone);
+	desired_done(&d);
+	return r;
+}
+
+/* --- check ---------------------------------------------------------------------------------- */
+
+static void read_proxy_delay(struct held_link *l)
+{
+	char path[96], text[16] = "";
+
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/neigh/%s/proxy_delay", l->link.name);
+	AUTO(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		return;
+	/* In ticks here; only none at all is right. */
+	l->link.conf[CONF_PROXY_DELAY] = (int32_t)strtol(text, NULL, 10);
+	l->link.known |= CONF_BIT(CONF_PROXY_DELAY);
+}
+
+static int compare_pod(const struct kernel_pod *pod, const struct kernel_view *view,
+		       struct err *err)
+{
+	struct changes changes = { 0 };
+	struct desired d = { 0 };
+	char text[CHANGE_TEXT];
+	int r = wanted_for(pod, view, false, &d);
+
+	r = r ?: delta_missing(&d, view, UINT64_MAX, &changes);
+	if (r == 0 && d.n_links == 0)
+		r = err_set(err, -ENOENT, "%s is not a pod's link", pod->link);
+	else if (r == 0 && changes.n > 0)
+		r = err_set(err, -ENOENT, "missing or wrong: %s",
+			    change_print(&changes.v[0], view, text));
+	changes_done(&changes);
+	desired_done(&d);
+	return r;
+}
+
+int kernel_check(struct kernel *k, const struct kernel_pod *pod, struct err *err)
+{
+	struct kernel_view fresh = { 0 };
+	struct held_link *l;
+	int r = kernel_read_pod(k, pod->link, &fresh, err);
+
+	if (r == -ENODEV) {
+		r = err_set(err, -ENOENT, "there is no link %s", pod->link);
+	} else if (r == 0) {
+		l = kernel_view_link_named(&fresh, pod->link);
+		read_proxy_delay(l);
+		/* Without detection it is so for an instant at most. */
+		if (l->gateway6 == GATEWAY6_TENTATIVE && l->link.conf[CONF6_ACCEPT_DAD] == 0)
+			l->gateway6 = GATEWAY6_READY;
+		if (pod_link_is_doomed(l->link.group))
+			r = err_set(err, -ENOENT, "link %s is being destroyed", pod->link);
+		else
+			r = compare_pod(pod, &fresh, err);
+	}
+	kernel_view_done(&fresh);
+	return r;
+}

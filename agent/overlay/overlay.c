@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/overlay/overlay_parts.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/files.h"
+#include "lib/model/vtep.h"
+
+#define FILE_NAME "overlay"
+#define FILE_MAX  (1024UL * 1024UL)
+/* A node that joins has its block a moment before its tunnel: that is no trouble yet. */
+#define GRACE_MS 10000
+/* So many are named, the rest is counted. */
+#define TOLD 10
+
+/* --- the file ------------------------------------------------------------------------------- */
+
+static void load(struct overlay *o)
+{
+	AUTO(free) char *text = NULL;
+	struct err err = { "" };
+	size_t len;
+	int r = file_read(o->dir, FILE_NAME, FILE_MAX, &text, &len);
+
+	if (r == 0)
+		r = overlay_pools_decode(text, len, &o->pools, &err);
+	if (r < 0 && r != -ENOENT)
+		log_warning("overlay", "%s/" FILE_NAME " is not used: %s", o->o.run_dir,
+			    err.text[0] ? err.text : strerror(-r));
+}
+
+/* Without it a restart would forget pools whose records are gone by then. */
+static void save(const struct overlay *o)
+{
+	AUTO(free) char *text = NULL;
+	int r = overlay_pools_encode(&o->pools, &text);
+
+	r = r ?: file_publish(o->dir, FILE_NAME, 0600, text, strlen(text));
+	if (r < 0)
+		log_warning("overlay", "%s/" FILE_NAME " cannot be written: %s", o->o.run_dir,
+			    strerror(-r));
+}
+
+/* --- what it is made from ------------------------------------------------------------------- */
+
+static void tell_unrouted(const struct overlay *o)
+{
+	for (size_t i = 0; i < route_records_count(o->o.records, ROUTE_POOL); i++) {
+		const struct pool *p = route_record(o->o.records, ROUTE_POOL, i);
+		char part[HEALTH_PART];
+
+		if (p->routed || p->encapsulation == ENCAPSULATION_NONE)
+			continue;
+		snprintf(part, sizeof(part), "overlay-pool/%s", p->name);
+		health_set(o->o.health, part, LOG_LEVEL_WARNING,
+			   "pool %s has an encapsulation but is not routed, so it is not in the "
+			   "overlay: `roostctl pool edit %s routed=true`, or encapsulation=none",
+			   p->name, p->name);
+	}
+	health_sweep(o->o.health, "overlay-pool/");
+}
+
+static int learn_pools(struct overlay *o)
+{
+	struct overlay_pools former = o->pools;
+	int r;
+
+	former.v = calloc(former.n ?: 1, sizeof(*former.v));
+	if (!former.v)
+		return -ENOMEM;
+	if (former.n)
+		memcpy(former.v, o->pools.v, former.n * sizeof(*former.v));
+	r = overlay_pools_learn(&o->pools, o->o.records);
+	if (r == 0 && !overlay_pools_equal(&former, &o->pools))
+		save(o);
+	overlay_pools_done(&former);
+	tell_unrouted(o);
+	return r;
+}
+
+/* While there is a pool of the overlay, and not longer: every claim of a block is news for all. */
+static int want_records(struct overlay *o)
+{
+	bool wanted = o->pools.n;
+	int r;
+
+	if (wanted == o->watching)
+		return 0;
+	r = route_records_want(o->o.records, ROUTE_NODE, wanted);
+	r = r ?: route_records_want(o->o.records, ROUTE_BLOCK, wanted);
+	if (r == 0) {
+		o->watching = wanted;
+		log_info("overlay", wanted ? "a pool has an encapsulation: this node has a tunnel"
+					   : "no pool has an encapsulation any more");
+	}
+	return r;
+}
+
+static void want_addresses(struct overlay *o)
+{
+	bool wanted[OVERLAY_FAMILIES] = { 0 };
+
+	for (size_t i = 0; i < o->pools.n; i++)
+		wanted[o->pools.v[i].family == AF_INET6] = true;
+	o->o.want_address(wanted, o->o.arg);
+}
+
+/* --- what follows --------------------------------------------------------------------------- */
+
+static const struct config_vxlan *config_of(const struct overlay *o)
+{
+	static const struct config_vxlan usual = { .vni = 4096,
+						   .port = 4789,
+						   .checksum_offload = true };
+	const struct cluster_config *c = route_record_find(o->o.records, ROUTE_CONFIG, "");
+
+	return c ? &c->vxlan : &usual;
+}
+
+static void gather_self(struct overlay *o, struct overlay_input *in)
+{
+	in->self = o->self.name;
+	in->address[OVERLAY_IPV4] = o->self.ipv4.address;
+	in->address[OVERLAY_IPV6] = o->self.ipv6.address;
+	in->config = config_of(o);
+	for (int i = 0; i < OVERLAY_FAMILIES; i++) {
+		in->tunnel[i] = o->o.address(i, o->o.arg).address;
+		if (in->address[i].family)
+			in->uplink_mtu[i] = o->o.uplink_mtu(&in->address[i], o->o.arg);
+	}
+}
+
+static bool all_listed(const struct overlay *o)
+{
+	return route_records_synced(o->o.records, ROUTE_NODE) &&
+	       route_records_synced(o->o.records, ROUTE_BLOCK);
+}
+
+/* None while they are being listed for the first time: each page would be a plan of its own. */
+static const void **gather_records(const struct overlay *o, enum route_kind kind, size_t *ret_n)
+{
+	size_t n = all_listed(o) ? route_records_count(o->o.records, kind) : 0;
+	const void **v = calloc(n ?: 1, sizeof(*v));
+
+	for (size_t i = 0; v && i < n; i++)
+		v[i] = route_record(o->o.records, kind, i);
+	*ret_n = n;
+	return v;
+}
+
+static int make_plan(struct overlay *o)
+{
+	struct overlay_input in = { .pools = o->pools.v, .n_pools = o->pools.n };
+	AUTO(free) const void **nodes = gather_records(o, ROUTE_NODE, &in.n_nodes);
+	AUTO(free) const void **blocks = gather_records(o, ROUTE_BLOCK, &in.n_blocks);
+	struct overlay_plan plan;
+	int r;
+
+	if (!nodes || !blocks)
+		return -ENOMEM;
+	gather_self(o, &in);
+	in.nodes = (const struct node *const *)nodes;
+	in.blocks = (const struct block_place *const *)blocks;
+	r = desired_overlay(&in, &plan);
+	if (r < 0)
+		return r;
+	overlay_plan_done(&o->plan);
+	o->plan = plan;
+	o->stale = false;
+	return 0;
+}
+
+/* Once the addresses are there or known not to come: each write is news for every node. */
+static void tell_vtep(struct overlay *o)
+{
+	struct node_vtep vtep = { 0 };
+	struct ipam_tunnel t[OVERLAY_FAMILIES];
+
+	for (int i = 0; i < OVERLAY_FAMILIES; i++) {
+		t[i] = o->o.address(i, o->o.arg);
+		if (t[i].state == IPAM_TUNNEL_PENDING)
+			return;
+	}
+	if (o->pools.n)
+		vtep = (struct node_vtep){ vtep_mac(o->self.name), t[OVERLAY_IPV4].address,
+					   t[OVERLAY_IPV6].address };
+	o->o.tell_vtep(&vtep, o->o.arg);
+}
+
+/* --- trouble -------------------------------------------------------------------------------- */
+
+static void tell_troubled(struct overlay *o)
+{
+	size_t n = o->plan.n_troubled;
+
+	for (size_t i = 0; i < n && i < TOLD; i++) {
+		const struct overlay_troubled *t = &o->plan.troubled[i];
+		char part[HEALTH_PART];
+
+		snprintf(part, sizeof(part), "overlay/%s", t->node);
+		health_set(o->o.health, part, LOG_LEVEL_WARNING,
+			   "node %s %s; its pods cannot be reached from here", t->node,
+			   overlay_trouble_text(t->trouble));
+	}
+	if (n > TOLD)
+		health_set(o->o.health, "overlay/others", LOG_LEVEL_WARNING,
+			   "%zu more nodes cannot be reached: `roostctl overlay` lists them",
+			   n - TOLD);
+	health_sweep(o->o.health, "overlay/");
+}
+
+static void on_grace(void *arg)
+{
+	struct overlay *o = arg;
+
+	if (o->stale)
+		overlay_refresh(o);
+	tell_troubled(o);
+	if (o->plan.n_troubled)
+		timer_set(o->o.timers, &o->grace, GRACE_MS, GRACE_MS / 4);
+}
+
+static void see_to_trouble(struct overlay *o)
+{
+	if (!o->plan.n_troubled)
+		tell_troubled(o);
+	else if (!o->grace.set)
+		timer_set(o->o.timers, &o->grace, GRACE_MS, GRACE_MS / 4);
+}
+
+/* --- the pass ------------------------------------------------------------------------------- */
+
+int overlay_refresh(struct overlay *o)
+{
+	int r = 0;
+
+	if (!o->self.name[0] || !o->o.known(o->o.arg))
+		return 0;
+	o->known = true;
+	r = learn_pools(o);
+	r = r ?: want_records(o);
+	if (r == 0)
+		want_addresses(o);
+	return r ?: make_plan(o);
+}
+
+static int work(void *arg)
+{
+	struct overlay *o = arg;
+	int r = overlay_refresh(o);
+
+	if (r < 0) {
+		log_error("overlay", "%s; it is tried again", strerror(-r));
+		return r;
+	}
+	if (!o->known)
+		return 0;
+	tell_vtep(o);
+	see_to_trouble(o);
+	o->o.changed(o->o.arg);
+	return 0;
+}
+
+/* --- from outside --------------------------------------------------------------------------- */
+
+void overlay_set_self(struct overlay *o, const struct identity *self)
+{
+	o->self = *self;
+	overlay_mark(o);
+}
+
+void overlay_mark(struct overlay *o)
+{
+	o->stale = true;
+	pass_mark(o->pass);
+}
+
+bool overlay_pool_is_silent(const struct overlay *o, const char *pool)
+{
+	for (size_t i = 0; i < o->pools.n; i++)
+		if (strcmp(o->pools.v[i].name, pool) == 0)
+			return !o->pools.v[i].announce;
+	return false;
+}
+
+bool overlay_in_sync(const struct overlay *o)
+{
+	return o->known && !o->stale && (!o->watching || all_listed(o));
+}
+
+static void *copy_of(const void *v, size_t n, size_t size)
+{
+	void *copy = calloc(n ?: 1, size);
+
+	if (copy && n)
+		memcpy(copy, v, n * size);
+	return copy;
+}
+
+int overlay_desire(struct overlay *o, struct kernel_desired *ret)
+{
+	const struct overlay_plan *p = &o->plan;
+
+	ret->tunnels = copy_of(p->tunnels, p->n_tunnels, sizeof(*p->tunnels));
+	ret->remotes = copy_of(p->remotes, p->n_remotes, sizeof(*p->remotes));
+	ret->remote_blocks = copy_of(p->blocks, p->n_blocks, sizeof(*p->blocks));
+	if (!ret->tunnels || !ret->remotes || !ret->remote_blocks)
+		return -ENOMEM;
+	ret->n_tunnels = p->n_tunnels;
+	ret->n_remotes = p->n_remotes;
+	ret->n_remote_blocks = p->n_blocks;
+	/* The kernel's own news: followed without a plan. */
+	for (size_t i = 0; i < p->n_tunnels; i++)
+		ret->tunnels[i].mtu = overlay_tunnel_mtu(o, &p->tunnels[i]);
+	return 0;
+}
+
+uint32_t overlay_tunnel_mtu(const struct overlay *o, const struct kernel_tunnel *t)
+{
+	return overlay_mtu(config_of(o), o->o.uplink_mtu(&t->local, o->o.arg), t->local.family);
+}
+
+uint32_t overlay_pod_mtu(const struct overlay *o)
+{
+	uint32_t least = 0;
+
+	for (size_t i = 0; i < o->plan.n_tunnels; i++) {
+		uint32_t mtu = overlay_tunnel_mtu(o, &o->plan.tunnels[i]);
+
+		if (!least || mtu < least)
+			least = mtu;
+	}
+	return least;
+}
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+int overlay_new(const struct overlay_options *options, struct overlay **ret, struct err *err)
+{
+	AUTO(overlay_free) struct overlay *o = calloc(1, sizeof(*o));
+	int r;
+
+	if (!o)
+		return -ENOMEM;
+	o->o = *options;
+	o->dir = -1;
+	o->stale = true;
+	o->grace = (struct timer){ .fn = on_grace, .arg = o };
+	r = pass_new(options->event, work, o, &o->pass);
+	if (r < 0)
+		return r;
+	o->dir = dir_open(options->run_dir);
+	if (o->dir < 0)
+		return err_set(err, o->dir, "%s: %s", options->run_dir, strerror(-o->dir));
+	load(o);
+	pass_open(o->pass, true);
+	*ret = TAKE(o);
+	return 0;
+}
+
+void overlay_free(struct overlay *o)
+{
+	if (!o)
+		return;
+	timer_clear(o->o.timers, &o->grace);
+	pass_free(o->pass);
+	overlay_plan_done(&o->plan);
+	overlay_pools_done(&o->pools);
+	if (o->dir >= 0)
+		close(o->dir);
+	free(o);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The overlay on this node: whether there is one, what it is made from, what is told of it.
+ *
+ *   route_records, identity, tunnel address ─> desired_overlay (pure) ─> kernel
+ *        ^ node/, block/ watched while a pool has an encapsulation  `──> node/<self>, health, API
+ *
+ * A pool that vanishes from etcd stays in the overlay while its extent stands,
+ * also over a restart of the agent: the file overlay of the run directory keeps
+ * which those are. Nothing is told to the kernel before config and pools are
+ * known, and overlay_in_sync() says when others' nodes and blocks are, too:
+ * before that nothing may be removed.
+ */
+#pragma once
+
+#include "agent/addresses/ipam.h"
+#include "agent/node/identity.h"
+#include "agent/overlay/desired_overlay.h"
+#include "agent/show/status.h"
+#include "lib/base/metrics.h"
+#include "lib/daemon/serve.h"
+
+struct overlay;
+
+struct overlay_options {
+	sd_event *event;
+	struct timers *timers;
+	struct health *health;
+	struct route_records *records; /* borrowed, as all of these */
+	const char *run_dir;
+	/* config, pools and extents are known. */
+	bool (*known)(void *arg);
+	/* Of the link with this address of the node; 0: unknown. */
+	uint32_t (*uplink_mtu)(const struct address *node, void *arg);
+	/* Which families need a tunnel address, and what became of it. */
+	void (*want_address)(const bool wanted[OVERLAY_FAMILIES], void *arg);
+	struct ipam_tunnel (*address)(int family, void *arg);
+	/* What the node's record is to say. */
+	void (*tell_vtep)(const struct node_vtep *vtep, void *arg);
+	/* The kernel should follow. */
+	void (*changed)(void *arg);
+	void *arg;
+};
+
+int overlay_new(const struct overlay_options *options, struct overlay **ret, struct err *err);
+void overlay_free(struct overlay *o);
+AUTO_DEFINE(struct overlay *, overlay_free)
+
+/* Who we are; copied. Nothing is made before. */
+void overlay_set_self(struct overlay *o, const struct identity *self);
+/* A record, the tunnel's address or what is known has changed. */
+void overlay_mark(struct overlay *o);
+/* A pool of the overlay whose blocks do not go to BIRD, by what is remembered of it. */
+bool overlay_pool_is_silent(const struct overlay *o, const char *pool);
+/* While there is one. */
+void overlay_readiness(const struct overlay *o, struct readiness *ret);
+/* Whether all that it is made from has been read; also if there is none. */
+bool overlay_in_sync(const struct overlay *o);
+
+/* Adds tunnels, remotes and their blocks, each free()d by who asked; 0 or -ENOMEM. */
+int overlay_desire(struct overlay *o, struct kernel_desired *ret);
+/* What a pod's packets may have; 0: no overlay. */
+uint32_t overlay_pod_mtu(const struct overlay *o);
+
+/* As the kernel has it. */
+void overlay_status(struct overlay *o, const struct kernel *kernel, struct status_overlay *ret);
+void overlay_metrics(struct overlay *o, const struct kernel *kernel, struct metrics *ret);
+/* GET /v1/overlay. */
+void overlay_show(struct overlay *o, const struct kernel *kernel, struct serve_request *request);

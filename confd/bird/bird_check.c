@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "confd/bird/bird_check.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct bird_check {
+	struct child *child;
+	bird_check_fn *fn;
+	void *arg;
+};
+
+/* BIRD's own sentence for a file that is bad; for a parser that died how it did, too. */
+static void on_done(const struct child_result *result, void *arg)
+{
+	AUTO(free) struct bird_check *b = arg;
+	bool said_why = result->end == CHILD_EXITED && result->len > 0;
+	char words[CHILD_OUTPUT_MAX];
+	struct err err = { "" };
+	int r = child_verdict(result, &err);
+
+	bird_check_words(result->output, words, sizeof(words));
+	b->fn(r, r == 0 || said_why ? words : err.text, b->arg);
+}
+
+int bird_check(sd_event *event, const char *program, const char *file, bird_check_fn *fn, void *arg,
+	       struct bird_check **ret, struct err *err)
+{
+	const char *const argv[] = { program ?: "bird", "-p", "-c", file, NULL };
+	AUTO(free) struct bird_check *b = calloc(1, sizeof(*b));
+	struct child_options options = { .argv = argv, .on_done = on_done, .arg = b };
+	int r;
+
+	if (!b)
+		return err_set(err, -ENOMEM, "%s", strerror(ENOMEM));
+	b->fn = fn;
+	b->arg = arg;
+	r = child_start(event, &options, &b->child);
+	if (r < 0)
+		return err_set(err, r, "%s: %s", argv[0], strerror(-r));
+	*ret = TAKE(b);
+	return 0;
+}
+
+void bird_check_cancel(struct bird_check *b)
+{
+	if (!b)
+		return;
+	child_cancel(b->child);
+	free(b);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controller/decide/decide_leases.h"
+
+#include <string.h>
+
+#include "lib/model/lease_holder.h"
+
+/* "2026-11-16T02:45:55": without fractions times compare as texts. */
+#define SECONDS_TEXT 19
+
+const char *lease_subject(const char *holder, char *text)
+{
+	snprintf(text, KEY_TEXT, "lease/%s", holder);
+	return text;
+}
+
+static bool has_other_block(const struct mirror *m, const char *holder, const char *key)
+{
+	for (size_t i = mirror_from(m, KEYS_BLOCK); mirror_within(m, i, KEYS_BLOCK); i++)
+		if (m->v[i]->note && strcmp(m->v[i]->note, holder) == 0 &&
+		    strcmp(m->v[i]->kv.key, key) != 0)
+			return true;
+	return false;
+}
+
+void lease_plan_free(const struct mirror *m, const struct mirrored *e, const struct block *block,
+		     struct plan *plan, struct plans *ret)
+{
+	const struct mirrored *node;
+	char key[KEY_TEXT], index[KEY_TEXT];
+
+	plan_if_same(ret, plan, e->kv.key, e->kv.mod_revision);
+	plan_delete(ret, plan, e->kv.key);
+	if (key_host_block(index, block->node, block->network, &block->block) == 0)
+		plan_delete(ret, plan, index);
+	if (key_node(key, block->node) < 0)
+		return;
+	/* Whoever gets a lease puts this: so it is seen whether this one is the last. */
+	node = mirror_find(m, key);
+	if (!node) {
+		plan_if_absent(ret, plan, key);
+		return;
+	}
+	plan_if_same(ret, plan, key, node->kv.mod_revision);
+	if (has_other_block(m, block->node, e->kv.key))
+		plan_put(ret, plan, key, node->kv.value);
+	else
+		plan_delete(ret, plan, key);
+}
+
+static bool is_expired(const struct block *block, const char *expired)
+{
+	return block->lease.public_ip.family && block->lease.expires[0] &&
+	       strncmp(block->lease.expires, expired, SECONDS_TEXT) < 0;
+}
+
+void leases_decide(const struct mirror *m, const char *expired, struct plans *ret)
+{
+	for (size_t i = mirror_from(m, KEYS_BLOCK); mirror_within(m, i, KEYS_BLOCK); i++) {
+		AUTO(block_done) struct block block = { 0 };
+		const struct mirrored *e = m->v[i];
+		char subject[KEY_TEXT], text[PREFIX_TEXT];
+		struct plan *plan;
+
+		if (!e->note || !lease_holder_is(e->note) ||
+		    block_decode(e->kv.key, e->kv.value, e->kv.value_len, &block, NULL) < 0 ||
+		    !is_expired(&block, expired))
+			continue;
+		plan = plans_add(ret, lease_subject(block.node, subject));
+		lease_plan_free(m, e, &block, plan, ret);
+		plan_says(ret, plan, "the lease of %s on network %s by %s expired at %s: freed",
+			  prefix_print(&block.block, text), block.network, block.node,
+			  block.lease.expires);
+	}
+}

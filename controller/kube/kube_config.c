@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controller/kube/kube_config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "controller/kube/kube_yaml.h"
+#include "lib/base/base64.h"
+#include "lib/base/names.h"
+#include "lib/base/prefix.h"
+#include "lib/base/secret.h"
+#include "lib/json/json.h"
+
+#define TEXT_MAX 4095U
+#define DATA_MAX (1024U * 1024U)
+
+void kube_config_free(struct kube_config *c)
+{
+	if (!c)
+		return;
+	free(c->source);
+	free(c->server);
+	free(c->server_name);
+	free(c->ca_file);
+	free(c->ca_pem);
+	free(c->cert_file);
+	free(c->cert_pem);
+	free(c->key_file);
+	secret_free(c->key_pem);
+	free(c->token_file);
+	secret_free(c->token);
+	free(c);
+}
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, -ENOMEM, "out of memory");
+}
+
+static char *join(const char *a, const char *b, const char *c, const char *d)
+{
+	char *text = malloc(strlen(a) + strlen(b) + strlen(c) + strlen(d) + 1);
+
+	if (text)
+		stpcpy(stpcpy(stpcpy(stpcpy(text, a), b), c), d);
+	return text;
+}
+
+/* --- fields of a kubeconfig ----------------------------------------------------------------- */
+
+/* What all readers of one file need. */
+struct file {
+	const char *path;
+	struct json_at root;
+};
+
+static int copy_text(struct json_at at, char **ret)
+{
+	const char *text = "";
+	int r = json_read_text(at, TEXT_MAX, &text);
+
+	if (r <= 0 || !*text)
+		return r < 0 ? r : 0;
+	*ret = strdup(text);
+	return *ret ? 0 : no_memory(at.err);
+}
+
+/* A path in a kubeconfig starts from the folder of that file. */
+static int copy_path(const struct file *f, struct json_at at, char **ret)
+{
+	const char *slash = strrchr(f->path, '/');
+	AUTO(free) char *text = NULL, *folder = NULL;
+	int r = copy_text(at, &text);
+
+	if (r < 0 || !text)
+		return r;
+	if (text[0] == '/' || !slash) {
+		*ret = TAKE(text);
+		return 0;
+	}
+	folder = strndup(f->path, (size_t)(slash - f->path));
+	*ret = folder ? join(folder, "/", text, "") : NULL;
+	return *ret ? 0 : no_memory(at.err);
+}
+
+/* The texts that base64 made of PEM files; what is wrong with them must not be shown. */
+static int copy_data(struct json_at at, char **ret)
+{
+	AUTO(secret_free) char *pem = NULL;
+	const char *text = "";
+	ssize_t n;
+	int r = json_read_text(at, DATA_MAX, &text);
+
+	if (r <= 0 || !*text)
+		return r < 0 ? r : 0;
+	pem = calloc(1, strlen(text) + 1);
+	if (!pem)
+		return no_memory(at.err);
+	n = base64_decode(text, strlen(text), pem);
+	if (n < 0)
+		return json_wrong(at, "is not base64");
+	if (strlen(pem) != (size_t)n || !strstr(pem, "-----BEGIN "))
+		return json_wrong(at, "is not base64 of a PEM file");
+	*ret = TAKE(pem);
+	return 0;
+}
+
+/* Data goes before a file, as kubectl has it. */
+static int copy_either(const struct file *f, const struct json_at *in, const char *file_name,
+		       const char *data_name, char **ret_file, char **ret_pem)
+{
+	int r = copy_data(json_member(in, data_name), ret_pem);
+
+	if (r < 0 || *ret_pem)
+		return r;
+	return copy_path(f, json_member(in, file_name), ret_file);
+}
+
+/* --- clusters, users, contexts: lists of {name, <kind>: {...}} ------------------------------ */
+
+static int find(struct json_at list, const char *name, size_t *ret)
+{
+	size_t n = 0;
+	int r = json_read_array(list, &n);
+
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		struct json_at entry = json_element(&list, i);
+		const char *text = "";
+
+		r = json_read_object(entry);
+		if (r > 0)
+			r = json_read_text(json_member(&entry, "name"), TEXT_MAX, &text);
+		if (r > 0 && strcmp(text, name) == 0) {
+			*ret = i;
+			return 1;
+		}
+	}
+	return r < 0 ? r : 0;
+}
+
+/* An error that names the entry rather than its number. */
+static int in_entry(int r, struct err *err, const char *kind, const char *name)
+{
+	char shown[SHOW_TEXT];
+
+	return r < 0 && r != -ENOMEM ? err_wrap(err, r, "%s \"%s\"", kind, text_show(name, shown))
+				     : r;
+}
+
+typedef int entry_fn(const struct file *f, const struct json_at *entry, void *arg);
+
+static int with_entry(const struct file *f, const char *list_name, const char *kind,
+		      const char *name, entry_fn *fn, void *arg)
+{
+	struct json_at list = json_member(&f->root, list_name), entry, named, inner;
+	char shown[SHOW_TEXT];
+	size_t i = 0;
+	int r = find(list, name, &i);
+
+	if (r == 0)
+		return err_set(f->root.err, -ENOENT, "there is no %s \"%s\" in \"%s\"", kind,
+			       text_show(name, shown), list_name);
+	if (r < 0)
+		return r;
+	entry = json_element(&list, i);
+	/* Shown by name, not by number: whatever is wrong inside starts from here. */
+	entry = json_root(entry.value, f->root.err);
+	named = json_need(&entry, kind);
+	r = json_read_object(named);
+	if (r > 0) {
+		inner = json_root(named.value, f->root.err);
+		r = fn(f, &inner, arg);
+	}
+	return in_entry(r, f->root.err, kind, name);
+}
+
+static int refuse_if_there(const struct json_at *in, const char *name, const char *why)
+{
+	struct json_at at = json_member(in, name);
+
+	return at.value ? json_wrong(at, "%s", why) : 0;
+}
+
+static int check_server(struct json_at at, char *server)
+{
+	size_t n = server ? strlen(server) : 0;
+
+	if (!server)
+		return json_wrong(at, "is missing");
+	while (n && server[n - 1] == '/')
+		server[--n] = '\0';
+	if ((strncmp(server, "https://", 8) != 0 && strncmp(server, "http://", 7) != 0) ||
+	    strpbrk(server, "?#@ \t\r\n\"") || !strstr(server, "//")[2])
+		return json_refuse(at, "is not https://HOST:PORT");
+	return 0;
+}
+
+struct cluster_arg {
+	struct kube_config *config;
+	bool allow_insecure;
+};
+
+static int take_cluster(const struct file *f, const struct json_at *in, void *arg)
+{
+	const struct cluster_arg *a = arg;
+	struct kube_config *c = a->config;
+	struct json_at server = json_member(in, "server");
+	int r = copy_text(server, &c->server);
+
+	r = r ?: check_server(server, c->server);
+	r = r ?: refuse_if_there(in, "proxy-url", "proxies are not supported: remove it");
+	r = r ?: copy_text(json_member(in, "tls-server-name"), &c->server_name);
+	r = r
+		    ?: copy_either(f, in, "certificate-authority", "certificate-authority-data",
+				   &c->ca_file, &c->ca_pem);
+	if (r == 0)
+		r = json_read_bool(json_member(in, "insecure-skip-tls-verify"), &c->insecure);
+	if (r < 0)
+		return r;
+	if (c->insecure && !a->allow_insecure)
+		return json_wrong(json_member(in, "insecure-skip-tls-verify"),
+				  "any server would be believed, so this is refused: give "
+				  "certificate-authority instead, or --kubernetes-insecure");
+	return 0;
+}
+
+static int check_user(const struct json_at *in, const struct kube_config *c)
+{
+	if ((c->cert_file || c->cert_pem) && !c->key_file && !c->key_pem)
+		return json_wrong(json_member(in, "client-key"),
+				  "is missing, while there is a client-certificate");
+	if ((c->key_file || c->key_pem) && !c->cert_file && !c->cert_pem)
+		return json_wrong(json_member(in, "client-certificate"),
+				  "is missing, while there is a client-key");
+	if (c->token && !kube_token_valid(c->token))
+		return json_wrong(json_member(in, "token"),
+				  "is not a token: printable ASCII without blanks");
+	return 0;
+}
+
+static int take_user(const struct file *f, const struct json_at *in, void *arg)
+{
+	struct kube_config *c = arg;
+	int r = refuse_if_there(in, "exec",
+				"programs that fetch credentials are not run: use a token, a "
+				"tokenFile or a client certificate");
+
+	r = r
+		    ?: refuse_if_there(
+			       in, "auth-provider",
+			       "auth providers are not supported: use a token, a tokenFile or "
+			       "a client certificate");
+	r = r
+		    ?: refuse_if_there(
+			       in, "username",
+			       "passwords are no longer taken by Kubernetes: use a token or a "
+			       "client certificate");
+	r = r ?: refuse_if_there(in, "as", "impersonation is not supported: remove it");
+	r = r
+		    ?: copy_either(f, in, "client-certificate", "client-certificate-data",
+				   &c->cert_file, &c->cert_pem);
+	r = r ?: copy_either(f, in, "client-key", "client-key-data", &c->key_file, &c->key_pem);
+	/* As kubectl has it: the file, which is read again and again, goes before the text. */
+	r = r ?: copy_path(f, json_member(in, "tokenFile"), &c->token_file);
+	if (r == 0 && !c->token_file)
+		r = copy_text(json_member(in, "token"), &c->token);
+	return r ?: check_user(in, c);
+}
+
+struct context_arg {
+	char *cluster, *user;
+};
+
+static int take_context(const struct file *f, const struct json_at *in, void *arg)
+{
+	struct context_arg *a = arg;
+	int r = copy_text(json_member(in, "cluster"), &a->cluster);
+
+	(void)f;
+	r = r ?: copy_text(json_member(in, "user"), &a->user);
+	if (r == 0 && !a->cluster)
+		return json_wrong(json_member(in, "cluster"), "is missing");
+	return r;
+}
+
+/* --- a kubeconfig --------------------------------------------------------------------------- */
+
+static int take_all(const struct file *f, const char *context, bool allow_insecure,
+		    struct kube_config *c)
+{
+	struct context_arg chosen = { 0 };
+	struct cluster_arg cluster = { c, allow_insecure };
+	int r = with_entry(f, "contexts", "context", context, take_context, &chosen);
+
+	if (r == 0 && chosen.cluster)
+		r = with_entry(f, "clusters", "cluster", chosen.cluster, take_cluster, &cluster);
+	/* Some API servers let anybody read Nodes; then there is no user. */
+	if (r == 0 && chosen.user)
+		r = with_entry(f, "users", "user", chosen.user, take_user, c);
+	free(chosen.cluster);
+	free(chosen.user);
+	return r;
+}
+
+static int parse_tree(const char *text, size_t len, struct json_object **ret, struct err *err)
+{
+	return text[strspn(text, " \t\r\n")] == '{' ? json_parse(text, len, ret, err)
+						    : kube_yaml_parse(text, len, ret, err);
+}
+
+static int choose(const struct file *f, const char *given, const char **ret)
+{
+	struct json_at current = json_member(&f->root, "current-context");
+	const char *text = "";
+	int r = 0;
+
+	if (given && *given)
+		text = given;
+	else
+		r = json_read_text(current, TEXT_MAX, &text);
+	if (r < 0)
+		return r;
+	/* The code is spelt out for the static analyser, which sees one file at a time. */
+	if (!*text) {
+		json_wrong(current, "is missing, and no context was asked for");
+		return -EINVAL;
+	}
+	*ret = text;
+	return 0;
+}
+
+int kube_config_parse(const char *path, const char *text, size_t len, const char *context,
+		      bool allow_insecure, struct kube_config **ret, struct err *err)
+{
+	AUTO(kube_config_free) struct kube_config *c = calloc(1, sizeof(*c));
+	AUTO(json_put) struct json_object *tree = NULL;
+	struct file f = { .path = path };
+	const char *chosen = NULL;
+	char shown[SHOW_TEXT];
+	int r;
+
+	if (!c)
+		return no_memory(err);
+	r = parse_tree(text, len, &tree, err);
+	if (r < 0)
+		return err_wrap(err, r, "%s", path);
+	f.root = json_root(tree, err);
+	r = choose(&f, context, &chosen);
+	if (r < 0)
+		return err_wrap(err, r, "%s", path);
+	c->source = join(path, ", context \"", text_show(chosen, shown), "\"");
+	if (!c->source)
+		return no_memory(err);
+	r = take_all(&f, chosen, allow_insecure, c);
+	if (r < 0)
+		return err_wrap(err, r, "%s", c->source);
+	*ret = TAKE(c);
+	return 0;
+}
+
+bool kube_token_valid(const char *token)
+{
+	size_t n = 0;
+
+	while (token[n] > 0x20 && token[n] < 0x7f)
+		n++;
+	return n && !token[n];
+}
+
+/* --- in a cluster --------------------------------------------------------------------------- */
+
+int kube_config_in_cluster(const char *folder, const char *host, const char *port,
+			   struct kube_config **ret, struct err *err)
+{
+	AUTO(kube_config_free) struct kube_config *c = calloc(1, sizeof(*c));
+	struct address address;
+	bool six;
+
+	if (!host || !*host || !port || !*port)
+		return err_set(
+			err, -ENOENT,
+			"KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so "
+			"this is no pod: give a kubeconfig");
+	if (strspn(port, "0123456789") != strlen(port) || strlen(port) > 5)
+		return err_set(err, -EINVAL, "KUBERNETES_SERVICE_PORT is not a port");
+	six = address_parse(host, &address) == 0 && address.family == AF_INET6;
+	if (!six && strpbrk(host, "/?#@:[] \t\r\n\""))
+		return err_set(err, -EINVAL,
+			       "KUBERNETES_SERVICE_HOST is neither an address nor a name");
+	if (!c)
+		return no_memory(err);
+	c->source = strdup(folder);
+	c->server = join(six ? "https://[" : "https://", host, six ? "]:" : ":", port);
+	c->ca_file = join(folder, "/ca.crt", "", "");
+	c->token_file = join(folder, "/token", "", "");
+	if (!c->source || !c->server || !c->ca_file || !c->token_file)
+		return no_memory(err);
+	*ret = TAKE(c);
+	return 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests that change leases, from their decision to etcd's answer.
+ *
+ *   request -> [lease_jobs] -> lease_decide -> transaction -> refused: decide anew
+ *                                                         -> applied: seen by the view -> answer
+ *
+ * A limited number is under way at a time: two thousand clients that start together are a queue,
+ * not two thousand transactions at once. The answer waits until the view has seen what was done, so
+ * whoever then asks this server for all leases finds his own among them.
+ *
+ * A client that renews again and again is answered slowly, so that it asks slowly, and its renewals
+ * are reads to etcd. Health names it.
+ */
+#pragma once
+
+#include "controller/leases/lease_decide.h"
+#include "lib/base/timers.h"
+#include "lib/daemon/health.h"
+#include "lib/daemon/serve.h"
+
+struct lease_jobs;
+
+struct lease_jobs_options {
+	struct store *store;
+	struct timers *timers;
+	const char *prefix;
+	const struct lease_view *view;
+	struct health *health;
+	uint32_t ttl; /* s */
+};
+int lease_jobs_new(const struct lease_jobs_options *options, struct lease_jobs **ret);
+/* Those who wait are answered by their server's end. */
+void lease_jobs_free(struct lease_jobs *j);
+AUTO_DEFINE(struct lease_jobs *, lease_jobs_free)
+
+/* Takes the request and what the wish holds. */
+void lease_jobs_add(struct lease_jobs *j, struct serve_request *request,
+		    const struct lease_call *call, struct lease_wish *wish);
+/* The view has moved on. */
+void lease_jobs_look(struct lease_jobs *j);
+
+struct lease_jobs_stats {
+	uint64_t acquired, renewed, revoked, reserved; /* done */
+	uint64_t refused, unavailable;                 /* answered 500 and 503 */
+	uint64_t repeated;                             /* renewals that changed nothing */
+	uint64_t again;                                /* transactions that met a change */
+	size_t waiting;
+};
+struct lease_jobs_stats lease_jobs_stats(const struct lease_jobs *j);
+
+#define LEASE_CONTENT_TYPE "application/json; charset=utf-8"

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controller/leases/lease_view.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "controller/leases/lease_api.h"
+#include "controller/leases/lease_view_parts.h"
+#include "lib/model/lease_holder.h"
+
+struct lease_view {
+	struct mirror mirror;
+	void (*done)(void *answer);
+	bool in_sync, anew, failed;
+	size_t n_leases, n_indexes; /* blocks of holders, and what they have as index */
+	bool went_back;             /* etcd did, once at least */
+	int64_t began;              /* the revision from which on it was followed after that */
+	uint32_t before;            /* the highest number of a recovery that was known then */
+	uint32_t number;            /* of the recovery that stands in etcd */
+	char recovery[ID_TEXT];
+	bool recovering;       /* it is open, or cannot be read */
+	bool changed;          /* since the last settling */
+	int64_t open_revision; /* of what is being told */
+	/* What the pools and settings of the mirror mean. */
+	struct config_vxlan vxlan;
+	struct pool *pools;
+	struct pool_input *inputs;
+	struct extent *extents;
+	const struct extent **extent_list;
+	size_t n_pools, n_inputs, n_extents;
+	struct pool_views views;
+	struct lease_network **networks; /* the first: the list of them */
+	size_t n_networks;
+};
+
+/* --- networks ------------------------------------------------------------------------------- */
+
+struct lease_network *lease_view_network(const struct lease_view *v, const char *name)
+{
+	for (size_t i = 0; i < v->n_networks; i++)
+		if (strcmp(v->networks[i]->name, name) == 0)
+			return v->networks[i];
+	return NULL;
+}
+
+const struct lease_network *lease_view_nth(const struct lease_view *v, size_t i)
+{
+	return i + 1 < v->n_networks ? v->networks[i + 1] : NULL;
+}
+
+static struct lease_network *network(struct lease_view *v, const char *name)
+{
+	struct lease_network *n = lease_view_network(v, name), **more;
+
+	if (n)
+		return n;
+	more = reallocarray(v->networks, v->n_networks + 1, sizeof(struct lease_network *));
+	if (more)
+		v->networks = more;
+	if (!more || lease_network_new(name, v->mirror.revision, v->done, &n) < 0) {
+		v->failed = true;
+		return NULL;
+	}
+	return more[v->n_networks++] = n;
+}
+
+int lease_view_new(void (*done)(void *answer), struct lease_view **ret)
+{
+	AUTO(lease_view_free) struct lease_view *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	v->done = done;
+	v->anew = true;
+	if (!network(v, ""))
+		return -ENOMEM;
+	*ret = TAKE(v);
+	return 0;
+}
+
+static void forget_pools(struct lease_view *v)
+{
+	pool_views_done(&v->views);
+	for (size_t i = 0; i < v->n_pools; i++)
+		pool_done(&v->pools[i]);
+	for (size_t i = 0; i < v->n_extents; i++)
+		extent_done(&v->extents[i]);
+	free(TAKE(v->pools));
+	free(TAKE(v->inputs));
+	free(TAKE(v->extents));
+	free(TAKE(v->extent_list));
+	v->n_pools = v->n_inputs = v->n_extents = 0;
+}
+
+void lease_view_free(struct lease_view *v)
+{
+	if (!v)
+		return;
+	forget_pools(v);
+	for (size_t i = 0; i < v->n_networks; i++)
+		lease_network_free(v->networks[i]);
+	free(v->networks);
+	mirror_done(&v->mirror);
+	free(v);
+}
+
+/* --- pools and settings --------------------------------------------------------------------- */
+
+static size_t count(const struct mirror *m, const char *beginning)
+{
+	size_t n = 0;
+
+	for (size_t i = mirror_from(m, beginning); mirror_within(m, i, beginning); i++)
+		n++;
+	return n;
+}
+
+static void read_config(struct lease_view *v)
+{
+	AUTO(cluster_config_done) struct cluster_config config = { 0 };
+	const struct mirrored *e = mirror_find(&v->mirror, "config");
+	const char *text = e ? e->kv.value : "{}";
+
+	/* One that cannot be read leaves the last good one, as agents do it. */
+	if (cluster_config_decode("config", text, strlen(text), &config, NULL) == 0)
+		v->vxlan = config.vxlan;
+}
+
+static int read_pools(struct lease_view *v)
+{
+	const struct mirror *m = &v->mirror;
+
+	v->pools = calloc(count(m, KEYS_POOL) + 1, sizeof(*v->pools));
+	v->inputs = calloc(count(m, KEYS_POOL) + 1, sizeof(*v->inputs));
+	v->extents = calloc(count(m, KEYS_EXTENT) + 1, sizeof(*v->extents));
+	v->extent_list = calloc(count(m, KEYS_EXTENT) + 1, sizeof(struct extent *));
+	if (!v->pools || !v->inputs || !v->extents || !v->extent_list)
+		return -ENOMEM;
+	for (size_t i = mirror_from(m, KEYS_POOL); mirror_within(m, i, KEYS_POOL); i++) {
+		const struct store_kv *kv = &m->v[i]->kv;
+		struct pool_input *in = &v->inputs[v->n_inputs++];
+
+		*in = (struct pool_input){ .name = mirrored_name(m->v[i]),
+					   .invalid = "its record cannot be read",
+					   .created = kv->create_revision };
+		if (pool_decode(kv->key, kv->value, kv->value_len, &v->pools[v->n_pools], NULL) ==
+		    0) {
+			in->pool = &v->pools[v->n_pools++];
+			in->invalid = NULL;
+		}
+	}
+	for (size_t i = mirror_from(m, KEYS_EXTENT); mirror_within(m, i, KEYS_EXTENT); i++) {
+		const struct store_kv *kv = &m->v[i]->kv;
+
+		if (extent_decode(kv->key, kv->value, kv->value_len, &v->extents[v->n_extents],
+				  NULL) == 0) {
+			v->extent_list[v->n_extents] = &v->extents[v->n_extents];
+			v->n_extents++;
+		}
+	}
+	return 0;
+}
+
+static bool is_overlay(const struct pool_view *p)
+{
+	return p && p->pool && p->pool->encapsulation != ENCAPSULATION_NONE;
+}
+
+/* The first that can give; else the first that there is, for those who have something of it. */
+static const struct pool_view *choose(const struct lease_view *v, const char *name)
+{
+	const struct pool_view *found = NULL;
+
+	for (size_t i = 0; i < v->views.n; i++) {
+		const struct pool_view *p = &v->views.v[i];
+
+		if (!is_overlay(p) || strcmp(p->network, name) != 0 ||
+		    p->cidr.address.family != AF_INET || !p->selected)
+			continue;
+		if (pool_view_serves(p))
+			return p;
+		found = found ?: p;
+	}
+	return found;
+}
+
+static void tell_network(struct lease_view *v, const char *name, bool removed)
+{
+	struct lease_event e = { .removed = removed };
+
+	if (asprintf(&e.text, "{\"type\":\"%s\",\"network\":\"%s\"}", removed ? "removed" : "added",
+		     name) < 0 ||
+	    lease_network_tell(v->networks[0], &e) < 0)
+		v->failed = true;
+}
+
+static void refresh_pools(struct lease_view *v)
+{
+	struct pools_input in;
+
+	forget_pools(v);
+	for (size_t i = 0; i < v->n_networks; i++)
+		v->networks[i]->had_pool = v->networks[i]->pool != NULL;
+	if (read_pools(v) < 0) {
+		v->failed = true;
+		return;
+	}
+	in = (struct pools_input){ .pools = v->inputs,
+				   .n_pools = v->n_inputs,
+				   .extents = v->extent_list,
+				   .n_extents = v->n_extents,
+				   .node = "" };
+	if (pools_view(&in, &v->views) < 0) {
+		v->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < v->views.n; i++)
+		if (is_overlay(&v->views.v[i]) && choose(v, v->views.v[i].network))
+			network(v, v->views.v[i].network);
+	for (size_t i = 1; i < v->n_networks; i++) {
+		struct lease_network *n = v->networks[i];
+
+		n->pool = choose(v, n->name);
+		if (n->had_pool != (n->pool != NULL))
+			tell_network(v, n->name, n->had_pool);
+	}
+}
+
+/* --- blocks --------------------------------------------------------------------------------- */
+
+static int decode_node(const struct lease_view *v, const char *name, struct node *ret)
+{
+	char key[KEY_TEXT];
+	const struct mirrored *e;
+
+	if (key_node(key, name) < 0 || !(e = mirror_find(&v->mirror, key)))
+		return -ENOENT;
+	return node_decode(key, e->kv.value, e->kv.value_len, ret, NULL);
+}
+
+/* Without a text: no lease, or none that could be told. */
+static int render(const struct lease_view *v, const struct mirrored *e, struct shown *ret)
+{
+	AUTO(block_done) struct block block = { 0 };
+	AUTO(node_done) struct node node = { 0 };
+	bool known;
+	int r = block_decode(e->kv.key, e->kv.value, e->kv.value_len, &block, NULL);
+
+	if (r < 0 || block.block.address.family != AF_INET || block.lease.revoked)
+		return r == -ENOMEM ? r : 0;
+	if (!block.lease.public_ip.family && !is_overlay(pool_views_find(&v->views, block.pool)))
+		return 0;
+	known = !block.lease.public_ip.family && decode_node(v, block.node, &node) == 0;
+	r = lease_render(&block, known ? &node : NULL, &v->vxlan, &ret->text, &ret->attrs);
+	if (r < 0)
+		return r == -ENODATA ? 0 : r;
+	ret->created = e->kv.create_revision;
+	ret->holder = strdup(block.node);
+	return ret->holder ? 0 : -ENOMEM;
+}
+
+static void evaluate(struct lease_view *v, const char *key, const struct mirrored *e)
+{
+	struct shown lease = { 0 };
+	struct lease_network *n;
+	struct key parsed;
+
+	if (key_parse(key, &parsed) < 0)
+		return;
+	lease.block = parsed.block;
+	n = lease_view_network(v, parsed.network);
+	if (e && render(v, e, &lease) < 0)
+		v->failed = true;
+	else if (lease.text)
+		n = network(v, parsed.network);
+	if (!n || v->failed)
+		shown_done(&lease);
+	else if (lease_network_show(n, &lease) < 0)
+		v->failed = true;
+}
+
+static void evaluate_of(struct lease_view *v, const char *node)
+{
+	const struct mirror *m = &v->mirror;
+
+	for (size_t i = mirror_from(m, KEYS_BLOCK); mirror_within(m, i, KEYS_BLOCK); i++)
+		if (!node || (m->v[i]->note && strcmp(m->v[i]->note, node) == 0))
+			evaluate(v, m->v[i]->kv.key, m->v[i]);
+}
+
+static void read_recovery(struct lease_view *v)
+{
+	AUTO(recovery_done) struct recovery record = { 0 };
+	const struct mirrored *e = mirror_find(&v->mirror, "recovery");
+	int r = e ? recovery_decode("recovery", e->kv.value, e->kv.value_len, &record, NULL) : 0;
+
+	v->number = record.number;
+	v->recovering = e && (r < 0 || !record.done);
+	snprintf(v->recovery, sizeof(v->recovery), "%s", e && r == 0 ? record.id : "");
+	/* Those who wait are answered otherwise. */
+	v->changed = true;
+}
+
+static void evaluate_all(struct lease_view *v)
+{
+	read_config(v);
+	read_recovery(v);
+	refresh_pools(v);
+	evaluate_of(v, NULL);
+}
+
+/* Of a listing only the blocks that are there are walked over: those that are gone were told. */
+static void on_key(struct lease_view *v, const char *key)
+{
+	struct key parsed;
+
+	if (key_parse(key, &parsed) < 0)
+		return;
+	switch (parsed.kind) {
+	case KEY_BLOCK:
+		evaluate(v, key, mirror_find(&v->mirror, key));
+		break;
+	case KEY_NODE:
+		/* All about a holder of leases stands in its blocks. */
+		if (!lease_holder_is(parsed.node))
+			evaluate_of(v, parsed.node);
+		break;
+	case KEY_POOL:
+	case KEY_EXTENT:
+	case KEY_CONFIG:
+		evaluate_all(v);
+		break;
+	case KEY_RECOVERY:
+		read_recovery(v);
+		break;
+	default:
+		break;
+	}
+}
+
+/* --- from the watch ------------------------------------------------------------------------- */
+
+static bool is_of_interest(const char *key)
+{
+	struct key parsed;
+
+	if (key_parse(key, &parsed) < 0)
+		return false;
+	if (parsed.kind == KEY_HOST_BLOCK)
+		return lease_holder_is(parsed.node);
+	return parsed.kind == KEY_BLOCK || parsed.kind == KEY_NODE || parsed.kind == KEY_POOL ||
+	       parsed.kind == KEY_EXTENT || parsed.kind == KEY_CONFIG ||
+	       parsed.kind == KEY_RECOVERY;
+}
+
+/* Before and after a change of a key. */
+static void count_lease(struct lease_view *v, const char *key, size_t one)
+{
+	const struct mirrored *e = mirror_find(&v->mirror, key);
+
+	if (e && strncmp(key, KEYS_HOST, strlen(KEYS_HOST)) == 0)
+		v->n_indexes += one;
+	else if (e && e->note && strncmp(key, KEYS_BLOCK, strlen(KEYS_BLOCK)) == 0 &&
+		 lease_holder_is(e->note))
+		v->n_leases += one;
+}
+
+bool lease_view_lost(const struct lease_view *v)
+{
+	return v->n_indexes > v->n_leases;
+}
+
+static void close_changes(struct lease_view *v, int64_t revision)
+{
+	for (size_t i = 0; i < v->n_networks; i++)
+		switch (lease_network_close(v->networks[i], revision)) {
+		case 0:
+			break;
+		case 1:
+			v->changed = true;
+			break;
+		default:
+			v->failed = true;
+		}
+}
+
+/* All of an earlier revision has been told when one of a later comes. */
+static void advance(struct lease_view *v, int64_t revision)
+{
+	if (!v->in_sync || revision <= v->open_revision)
+		return;
+	close_changes(v, v->open_revision);
+	v->open_revision = revision;
+	if (revision > v->mirror.revision)
+		v->mirror.revision = revision;
+}
+
+void lease_view_put(struct lease_view *v, const char *key, const struct store_kv *kv)
+{
+	advance(v, kv->mod_revision);
+	if (!is_of_interest(key))
+		return;
+	count_lease(v, key, (size_t)-1);
+	if (mirror_put(&v->mirror, key, kv) < 0)
+		v->failed = true;
+	count_lease(v, key, 1);
+	if (v->in_sync)
+		on_key(v, key);
+}
+
+void lease_view_deleted(struct lease_view *v, const char *key, int64_t revision)
+{
+	advance(v, revision);
+	if (!is_of_interest(key))
+		return;
+	count_lease(v, key, (size_t)-1);
+	mirror_delete(&v->mirror, key);
+	/* In a listing too: nobody would miss it at its end. */
+	if (v->in_sync || strncmp(key, KEYS_BLOCK, strlen(KEYS_BLOCK)) == 0)
+		on_key(v, key);
+}
+
+void lease_view_listing(struct lease_view *v)
+{
+	if (v->in_sync)
+		close_changes(v, v->open_revision);
+	v->in_sync = false;
+}
+
+void lease_view_doubt(struct lease_view *v)
+{
+	v->anew = v->went_back = true;
+	if (v->number > v->before)
+		v->before = v->number;
+}
+
+bool lease_view_recovering(const struct lease_view *v)
+{
+	/* Until one is opened: the one that is there, the restore brought along. */
+	return (v->went_back && v->number <= v->before) || v->recovering;
+}
+
+const char *lease_view_recovery(const struct lease_view *v)
+{
+	return v->recovering && !(v->went_back && v->number <= v->before) ? v->recovery : "";
+}
+
+void lease_view_in_sync(struct lease_view *v, int64_t revision)
+{
+	evaluate_all(v);
+	if (v->anew && v->went_back)
+		v->began = revision;
+	if (v->anew || revision < v->mirror.revision)
+		for (size_t i = 0; i < v->n_networks; i++)
+			lease_network_forget(v->networks[i], revision);
+	v->anew = false;
+	v->mirror.revision = v->open_revision = revision;
+	close_changes(v, revision);
+	v->in_sync = v->changed = true;
+}
+
+bool lease_view_settle(struct lease_view *v)
+{
+	bool changed;
+
+	if (v->in_sync)
+		close_changes(v, v->open_revision);
+	changed = v->changed;
+	v->changed = false;
+	return changed;
+}
+
+/* --- what there is -------------------------------------------------------------------------- */
+
+bool lease_view_ready(const struct lease_view *v)
+{
+	return v->in_sync && !v->failed;
+}
+
+int64_t lease_view_revision(const struct lease_view *v)
+{
+	return v->mirror.revision;
+}
+
+int64_t lease_view_began(const struct lease_view *v)
+{
+	return v->began;
+}
+
+const struct mirror *lease_view_mirror(const struct lease_view *v)
+{
+	return &v->mirror;
+}
+
+const struct config_vxlan *lease_view_vxlan(const struct lease_view *v)
+{
+	return &v->vxlan;
+}
+
+const struct pool_view *lease_view_pool(const struct lease_view *v, const char *name)
+{
+	const struct lease_network *n = lease_view_network(v, name);
+
+	return n ? n->pool : NULL;
+}
+
+int lease_view_reservations(const struct lease_view *v, const char *name, char **ret)
+{
+	const struct mirror *m = &v->mirror;
+	struct json_out out = { 0 };
+	char beginning[KEY_TEXT];
+	int r = keys_of_blocks(beginning, name);
+
+	json_out_open(&out, NULL, '[');
+	for (size_t i = mirror_from(m, beginning); r == 0 && mirror_within(m, i, beginning); i++) {
+		AUTO(block_done) struct block block = { 0 };
+		const struct store_kv *kv = &m->v[i]->kv;
+
+		if (block_decode(kv->key, kv->value, kv->value_len, &block, NULL) < 0 ||
+		    !block.lease.public_ip.family || block.lease.expires[0])
+			continue;
+		json_out_open(&out, NULL, '{');
+		json_out_prefix(&out, "Subnet", &block.block);
+		json_out_address(&out, "PublicIP", &block.lease.public_ip);
+		json_out_close(&out, '}');
+	}
+	json_out_close(&out, ']');
+	return json_out_take(&out, ret) ?: r;
+}

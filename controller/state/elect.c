@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controller/state/elect.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/base/backoff.h"
+#include "lib/base/clock.h"
+#include "lib/model/keys.h"
+#include "lib/model/model.h"
+
+#define AGAIN_MS      500
+#define AGAIN_MOST_MS 10000
+#define FAREWELL_MS   1000
+/* How much of the lease is left to etcd's clock and to what is under way. */
+#define MARGIN(ttl_ms) ((ttl_ms) / 5)
+
+enum phase {
+	FOLLOWING, /* somebody leads, or it is not known whether */
+	GRANTING,
+	CAMPAIGNING,
+	AGAIN, /* an error: soon once more */
+	LEADING,
+	RESIGNED
+};
+
+struct elect {
+	struct elect_options o;
+	char key[KEY_FULL_TEXT];
+	char *value;
+	struct store_watch *watch;
+	struct store_call *call;
+	struct timer timer; /* keep-alive, or another try */
+	struct timer deadline, farewell;
+	enum phase phase;
+	bool in_sync, present, troubled;
+	unsigned failures; /* to become leader, in a row */
+	int64_t lease, token;
+	uint64_t sent, until; /* ms */
+	timer_fn *done;
+	void *done_arg;
+};
+
+static void campaign(struct elect *e);
+
+static void trouble(struct elect *e, const char *what, const char *text)
+{
+	char sentence[512];
+
+	if (!*text && !e->troubled)
+		return;
+	e->troubled = *text;
+	snprintf(sentence, sizeof(sentence), "%s%s", what, text);
+	if (e->o.handlers->trouble)
+		e->o.handlers->trouble(sentence, e->o.arg);
+}
+
+static void cancel(struct elect *e)
+{
+	if (e->call)
+		store_cancel(TAKE(e->call));
+	timer_clear(e->o.timers, &e->timer);
+}
+
+static void forgotten(const struct store_reply *reply, void *arg)
+{
+	(void)reply; /* Unanswered it ends by itself. */
+	(void)arg;
+}
+
+static void drop_lease(struct elect *e)
+{
+	int64_t lease = e->lease;
+
+	e->lease = 0;
+	if (lease)
+		store_lease_revoke(e->o.store, lease, e->o.ttl * 1000, forgotten, NULL, NULL);
+}
+
+/* --- the end of a leadership ---------------------------------------------------------------- */
+
+static void follow(struct elect *e)
+{
+	cancel(e);
+	drop_lease(e);
+	e->phase = FOLLOWING;
+	if (e->in_sync && !e->present)
+		campaign(e);
+}
+
+static void depose(struct elect *e, const char *why)
+{
+	e->token = 0;
+	timer_clear(e->o.timers, &e->deadline);
+	e->phase = FOLLOWING;
+	e->o.handlers->deposed(why, e->o.arg);
+	follow(e);
+}
+
+static void on_deadline(void *arg)
+{
+	struct elect *e = arg;
+
+	if (e->phase == LEADING)
+		depose(e, "the lease could not be kept in time");
+}
+
+/* --- leading -------------------------------------------------------------------------------- */
+
+static void wait_for(struct elect *e, uint64_t ms)
+{
+	timer_set(e->o.timers, &e->timer, ms, ms / 8);
+}
+
+/* Valid from before it was asked for. */
+static void prolong(struct elect *e, int64_t ttl)
+{
+	uint64_t ms = (uint64_t)(ttl < e->o.ttl ? ttl : e->o.ttl) * 1000;
+	uint64_t now = timers_now(e->o.timers);
+
+	e->until = e->sent + ms - MARGIN(ms);
+	if (e->phase == LEADING)
+		timer_set(e->o.timers, &e->deadline, e->until > now ? e->until - now : 0, 0);
+}
+
+static void on_kept(const struct store_reply *reply, void *arg)
+{
+	struct elect *e = arg;
+
+	e->call = NULL;
+	if (reply->err == -ECANCELED)
+		return;
+	if (reply->err == -ENOENT || (!reply->err && reply->ttl <= 0)) {
+		e->lease = 0;
+		depose(e, "etcd has ended the lease");
+	} else if (reply->err) {
+		trouble(e, "the lease is not kept: ", reply->text);
+		wait_for(e, AGAIN_MS);
+	} else {
+		trouble(e, "", "");
+		prolong(e, reply->ttl);
+		wait_for(e, e->o.ttl * 1000 / 3);
+	}
+}
+
+static void keep(struct elect *e)
+{
+	e->sent = timers_now(e->o.timers);
+	if (store_lease_keepalive(e->o.store, e->lease, e->o.ttl * 1000 / 3, on_kept, e, &e->call) <
+	    0)
+		wait_for(e, AGAIN_MS);
+}
+
+static void lead(struct elect *e, int64_t token)
+{
+	e->phase = LEADING;
+	e->failures = 0;
+	e->token = token;
+	trouble(e, "", "");
+	prolong(e, e->o.ttl);
+	wait_for(e, e->o.ttl * 1000 / 3);
+	e->o.handlers->elected(token, e->o.arg);
+}
+
+/* --- becoming leader ------------------------------------------------------------------------ */
+
+static void again(struct elect *e, const char *text)
+{
+	trouble(e, "no leadership can be had: ", text);
+	e->phase = AGAIN;
+	wait_for(e, backoff_usec(++e->failures, 1000 * AGAIN_MS, 1000 * AGAIN_MOST_MS) / 1000);
+}
+
+static bool is_ours(const struct elect *e, const struct store_kv *kv)
+{
+	return kv->lease == e->lease && kv->value_len == strlen(e->value) &&
+	       memcmp(kv->value, e->value, kv->value_len) == 0;
+}
+
+static void on_campaigned(const struct store_reply *reply, void *arg)
+{
+	struct elect *e = arg;
+	const struct store_kv *kv;
+
+	e->call = NULL;
+	if (reply->err == -ECANCELED)
+		return;
+	if (reply->err) {
+		/* Perhaps it stands: the next try finds that out. */
+		if (reply->err == -ENOENT)
+			e->lease = 0;
+		again(e, reply->text);
+		return;
+	}
+	if (reply->succeeded) {
+		lead(e, reply->revision);
+		return;
+	}
+	kv = reply->n_ops && reply->ops[0].n ? &reply->ops[0].kvs[0] : NULL;
+	if (kv && is_ours(e, kv)) {
+		lead(e, kv->create_revision);
+	} else {
+		/* Another was faster; the watch tells when it is gone. */
+		e->present = kv;
+		follow(e);
+	}
+}
+
+static void stand(struct elect *e)
+{
+	const struct store_compare absent = { .key = e->key, .target = STORE_CREATE_REVISION };
+	const struct store_op put = { .kind = STORE_PUT,
+				      .key = e->key,
+				      .value = e->value,
+				      .value_len = strlen(e->value),
+				      .lease = e->lease };
+	const struct store_op get = { .kind = STORE_GET, .key = e->key };
+	const struct store_txn txn = {
+		.compares = &absent,
+		.n_compares = 1,
+		.success = &put,
+		.n_success = 1,
+		.failure = &get,
+		.n_failure = 1,
+		.repeatable = true,
+	};
+
+	e->phase = CAMPAIGNING;
+	if (store_txn(e->o.store, &txn, e->o.ttl * 1000 / 3, on_campaigned, e, &e->call) < 0)
+		again(e, "out of memory");
+}
+
+static void on_granted(const struct store_reply *reply, void *arg)
+{
+	struct elect *e = arg;
+
+	e->call = NULL;
+	if (reply->err == -ECANCELED)
+		return;
+	if (reply->err) {
+		again(e, reply->text);
+		return;
+	}
+	e->lease = reply->lease;
+	prolong(e, reply->ttl);
+	stand(e);
+}
+
+/* The record says since when: a new one for each attempt. */
+static int make_value(struct elect *e)
+{
+	struct leader record = { .id = e->o.id, .address = e->o.address };
+	char *value = NULL;
+	int r;
+
+	clock_utc_text(record.since);
+	r = leader_encode(&record, &value);
+	if (r < 0)
+		return r;
+	free(e->value);
+	e->value = value;
+	return 0;
+}
+
+static void campaign(struct elect *e)
+{
+	/* A lease that may carry our key already is used as long as it lives. */
+	if (e->lease && timers_now(e->o.timers) < e->until) {
+		stand(e);
+		return;
+	}
+	drop_lease(e);
+	e->phase = GRANTING;
+	e->sent = timers_now(e->o.timers);
+	if (make_value(e) < 0 || store_lease_grant(e->o.store, 0, e->o.ttl, e->o.ttl * 1000,
+						   on_granted, e, &e->call) < 0)
+		again(e, "out of memory");
+}
+
+static void on_timer(void *arg)
+{
+	struct elect *e = arg;
+
+	if (e->phase == LEADING)
+		keep(e);
+	else if (e->phase == AGAIN)
+		campaign(e);
+}
+
+/* --- the key -------------------------------------------------------------------------------- */
+
+static void tell_leader(struct elect *e, const struct store_kv *kv)
+{
+	AUTO(leader_done) struct leader found = { 0 };
+	char relative[KEY_TEXT];
+
+	if (!e->o.handlers->leader)
+		return;
+	if (kv && key_leader(relative) == 0 &&
+	    leader_decode(relative, kv->value, kv->value_len, &found, NULL) == 0)
+		e->o.handlers->leader(found.id, e->o.arg);
+	else
+		e->o.handlers->leader(kv ? "?" : NULL, e->o.arg);
+}
+
+static void on_put(const struct store_kv *kv, void *arg)
+{
+	struct elect *e = arg;
+	bool news = !e->present || kv->version == 1;
+
+	e->present = true;
+	if (e->phase == LEADING && kv->create_revision > e->token)
+		depose(e, "another one leads");
+	if (news)
+		tell_leader(e, kv);
+}
+
+static void on_deleted(const char *key, int64_t revision, void *arg)
+{
+	struct elect *e = arg;
+
+	(void)key;
+	/* The end of an earlier one, before ours was made. */
+	if (e->phase == LEADING && revision < e->token)
+		return;
+	e->present = false;
+	tell_leader(e, NULL);
+	if (e->phase == LEADING)
+		depose(e, "the leader's key is gone");
+	else if (e->phase == FOLLOWING && e->in_sync)
+		campaign(e);
+}
+
+static void on_in_sync(int64_t revision, void *arg)
+{
+	struct elect *e = arg;
+
+	(void)revision;
+	e->in_sync = true;
+	if (e->phase == FOLLOWING && !e->present)
+		campaign(e);
+}
+
+void elect_notice(struct elect *e, enum store_notice notice, const char *text)
+{
+	if (notice != STORE_CLUSTER_CHANGED && notice != STORE_REVISION_WENT_BACK)
+		return;
+	/* What was seen means nothing now; the key is listed anew. */
+	e->in_sync = false;
+	e->lease = 0;
+	if (e->phase == LEADING)
+		depose(e, text);
+	else if (e->phase != RESIGNED)
+		follow(e);
+}
+
+/* --- from outside --------------------------------------------------------------------------- */
+
+int64_t elect_token(const struct elect *e)
+{
+	return e->phase == LEADING && timers_now(e->o.timers) < e->until ? e->token : 0;
+}
+
+const char *elect_key(const struct elect *e)
+{
+	return e->key;
+}
+
+const char *elect_value(const struct elect *e)
+{
+	return e->value;
+}
+
+static void say_done(struct elect *e)
+{
+	timer_fn *done = e->done;
+
+	e->done = NULL;
+	timer_clear(e->o.timers, &e->farewell);
+	if (done)
+		done(e->done_arg);
+}
+
+static void on_farewell(void *arg)
+{
+	say_done(arg);
+}
+
+static void on_revoked(const struct store_reply *reply, void *arg)
+{
+	struct elect *e = arg;
+
+	e->call = NULL;
+	if (reply->err != -ECANCELED)
+		say_done(e);
+}
+
+void elect_resign(struct elect *e, timer_fn *done, void *arg)
+{
+	bool led = e->phase == LEADING;
+	int64_t lease = e->lease;
+
+	e->lease = 0;
+	cancel(e);
+	timer_clear(e->o.timers, &e->deadline);
+	e->phase = RESIGNED;
+	e->token = 0;
+	e->done = done;
+	e->done_arg = arg;
+	if (led)
+		e->o.handlers->deposed("it was told to stop", e->o.arg);
+	timer_set(e->o.timers, &e->farewell, lease ? FAREWELL_MS : 0, 0);
+	if (lease)
+		store_lease_revoke(e->o.store, lease, FAREWELL_MS, on_revoked, e, &e->call);
+}
+
+int elect_new(const struct elect_options *options, struct elect **ret)
+{
+	static const struct store_watch_handlers handlers = { on_put, on_deleted, on_in_sync };
+	AUTO(elect_free) struct elect *e = calloc(1, sizeof(*e));
+	char relative[KEY_TEXT];
+	int r;
+
+	if (!e)
+		return -ENOMEM;
+	e->o = *options;
+	e->timer = (struct timer){ .fn = on_timer, .arg = e };
+	e->deadline = (struct timer){ .fn = on_deadline, .arg = e };
+	e->farewell = (struct timer){ .fn = on_farewell, .arg = e };
+	r = key_leader(relative);
+	r = r ?: key_full(options->prefix, relative, e->key);
+	r = r ?: make_value(e);
+	r = r ?: store_watch(options->store, e->key, NULL, &handlers, e, &e->watch);
+	if (r < 0)
+		return r;
+	*ret = TAKE(e);
+	return 0;
+}
+
+void elect_free(struct elect *e)
+{
+	if (!e)
+		return;
+	cancel(e);
+	timer_clear(e->o.timers, &e->deadline);
+	timer_clear(e->o.timers, &e->farewell);
+	if (e->watch)
+		store_unwatch(e->watch);
+	free(e->value);
+	free(e);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctl/ipam/ipam_kernel.h"
+
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <string.h>
+
+#include "agent/kernel/kernel_message.h"
+#include "agent/kernel/kernel_request.h"
+#include "agent/node/lock.h"
+#include "lib/cni/pod_link.h"
+#include "lib/netlink/kern.h"
+
+void ipam_kernel_done(struct ipam_kernel *k)
+{
+	free(k->links);
+	free(k->routes);
+	*k = (struct ipam_kernel){ 0 };
+}
+
+/* The agent's lock shows only in its own network namespace. */
+static bool is_agents_namespace(void)
+{
+	AUTO(fclose) FILE *in = fopen("/proc/net/unix", "re");
+	AUTO(free) char *line = NULL;
+	size_t room = 0;
+	bool found = false;
+
+	while (in && !found && getline(&line, &room, in) > 0) {
+		const char *at = strchr(line, '@');
+
+		found = at && strcmp(at, "@" LOCK_NAME "\n") == 0;
+	}
+	return found;
+}
+
+static void forget_links(void *arg)
+{
+	((struct ipam_kernel *)arg)->n_links = 0;
+}
+
+static int take_link(const struct nlmsghdr *hdr, void *arg)
+{
+	struct ipam_kernel *l = arg;
+	struct kernel_link *more;
+	struct klink link;
+
+	if (message_link(hdr, &link) < 0 || !link.veth || !pod_link_is_ours(link.name) ||
+	    pod_link_is_doomed(link.group))
+		return 0;
+	more = reallocarray(l->links, l->n_links + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	l->links = more;
+	more[l->n_links].index = link.index;
+	memcpy(more[l->n_links++].name, link.name, sizeof(more->name));
+	return 0;
+}
+
+static void restart(void *arg)
+{
+	(void)arg; /* IPv4's come once; an IPv6 one that comes twice is found twice, and kept once.
+		    */
+}
+
+static int take_route(const struct nlmsghdr *hdr, void *arg)
+{
+	struct ipam_kernel *l = arg;
+	struct kernel_route *more;
+	struct kroute r;
+
+	if (message_route(hdr, &r) < 0 || r.protocol != route_protocol)
+		return 0;
+	more = reallocarray(l->routes, l->n_routes + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	l->routes = more;
+	more = &l->routes[l->n_routes];
+	*more = (struct kernel_route){ .dst = r.dst };
+	/*
+	 * A link that is gone by now took its routes along. What leads to other nodes is none of a
+	 * pod or a block here.
+	 */
+	if (!r.hop.oif || (!kroute_has_gateway(&r) && if_indextoname(r.hop.oif, more->link) &&
+			   tunnel_of_name(more->link) < 0))
+		l->n_routes++;
+	return 0;
+}
+
+static int dump(struct kern *k, struct nl_msg *msg, kern_restart_fn *again, kern_message_fn *each,
+		void *arg, struct err *err)
+{
+	AUTO(nlmsg_free) struct nl_msg *m = msg;
+
+	return m ? kern_dump(k, m, again, each, arg, err) : err_set(err, -ENOMEM, "out of memory");
+}
+
+static int read_all(struct kern *k, struct ipam_kernel *ret, struct err *err)
+{
+	int r = dump(k, ask_link(0, NULL), forget_links, take_link, ret, err);
+
+	r = r ?: dump(k, ask_routes(AF_INET, route_protocol, 0, 0), restart, take_route, ret, err);
+	return r
+		       ?: dump(k, ask_routes(AF_INET6, route_protocol, 0, 0), restart, take_route,
+			       ret, err);
+}
+
+static int open_kernel(struct kern **ret, struct err *err)
+{
+	int r = kern_open(NETLINK_ROUTE, ret);
+
+	return r < 0 ? err_set(err, r, "netlink: %s", strerror(-r)) : 0;
+}
+
+int ipam_kernel_read(struct ipam_kernel *ret, struct err *err)
+{
+	AUTO(kern_close) struct kern *k = NULL;
+	int r;
+
+	if (!is_agents_namespace())
+		return err_set(err, -ENXIO, "no agent runs in this network namespace");
+	r = open_kernel(&k, err);
+	return r ?: read_all(k, ret, err);
+}
+
+/* Not the kernel's own, which every IPv6 link has. */
+static int take_use(const struct nlmsghdr *hdr, void *arg)
+{
+	struct kroute r;
+
+	if (message_route(hdr, &r) == 0 && r.protocol != RTPROT_KERNEL)
+		*(bool *)arg = true;
+	return 0;
+}
+
+bool ipam_kernel_is_used(uint32_t link)
+{
+	AUTO(kern_close) struct kern *k = NULL;
+	struct err ignored;
+	bool used = false;
+
+	/* What cannot be read counts as a use. */
+	if (open_kernel(&k, &ignored) < 0 ||
+	    dump(k, ask_routes(AF_INET, 0, 0, link), restart, take_use, &used, &ignored) < 0 ||
+	    dump(k, ask_routes(AF_INET6, 0, 0, link), restart, take_use, &used, &ignored) < 0)
+		return true;
+	return used;
+}
+
+int ipam_kernel_delete_link(uint32_t link, struct err *err)
+{
+	AUTO(kern_close) struct kern *k = NULL;
+	AUTO(nlmsg_free) struct nl_msg *m = nlmsg_alloc_simple(RTM_DELLINK, 0);
+	struct ifinfomsg body = { .ifi_index = (int)link };
+	int r = m && nlmsg_append(m, &body, sizeof(body), NLMSG_ALIGNTO) == 0
+			? open_kernel(&k, err)
+			: err_set(err, -ENOMEM, "out of memory");
+
+	return r ?: kern_request(k, m, err);
+}

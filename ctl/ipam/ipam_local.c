@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctl/ipam/ipam_local.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "ctl/ipam/ipam_kernel.h"
+#include "ipam/attachments/local_copy.h"
+#include "ipam/attachments/sighting.h"
+#include "lib/json/json.h"
+
+struct ipam_local {
+	struct audit_local audit;
+	struct json_object *status, *list;
+	struct attachment *attachments; /* texts in list */
+	struct sighting *sightings;
+	size_t n_attachments;
+	struct attachment **files;
+	size_t n_files;
+	struct block_copy *block_files;
+	size_t n_block_files;
+	struct audit_block *blocks;
+	struct ipam_kernel kernel;
+	struct audit_link *links;
+	struct audit_route *routes;
+};
+
+void ipam_local_free(struct ipam_local *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->n_attachments; i++)
+		free(l->attachments[i].addresses.v);
+	for (size_t i = 0; i < l->n_files; i++)
+		attachment_free(l->files[i]);
+	free(l->attachments);
+	free(l->sightings);
+	free(l->files);
+	free(l->block_files);
+	free(l->blocks);
+	ipam_kernel_done(&l->kernel);
+	free(l->links);
+	free(l->routes);
+	json_object_put(l->status);
+	json_object_put(l->list);
+	free(l);
+}
+
+const struct audit_local *ipam_local_audit(const struct ipam_local *l)
+{
+	return l ? &l->audit : NULL;
+}
+
+/* --- the agent's list ----------------------------------------------------------------------- */
+
+static const char *text_at(struct json_object *object, const char *field)
+{
+	struct json_object *value = out_at(object, field);
+
+	return value ? json_object_get_string(value) : "";
+}
+
+static int take_addresses(struct json_object *array, struct attachment *a)
+{
+	size_t n = json_object_array_length(array);
+
+	a->addresses.v = calloc(n ?: 1, sizeof(*a->addresses.v));
+	if (!a->addresses.v)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *o = json_object_array_get_idx(array, i);
+		struct held_address *held = &a->addresses.v[a->addresses.n];
+
+		*held = (struct held_address){ .pool = text_at(o, "pool"),
+					       .network = text_at(o, "network") };
+		if (address_parse(text_at(o, "address"), &held->address) == 0)
+			a->addresses.n++;
+	}
+	return 0;
+}
+
+static enum attachment_state state_of(const char *name)
+{
+	for (int i = ATTACHMENT_ASSIGNED; i <= ATTACHMENT_RELEASING; i++)
+		if (strcmp(attachment_state_name(i), name) == 0)
+			return i;
+	return ATTACHMENT_ASSIGNED;
+}
+
+static uint64_t inode_of(const struct ipam_local *l, const struct attachment *a)
+{
+	for (size_t i = 0; i < l->n_files; i++)
+		if (strcmp(l->files[i]->container, a->container) == 0 &&
+		    strcmp(l->files[i]->interface, a->interface) == 0 &&
+		    strcmp(l->files[i]->network, a->network) == 0)
+			return l->files[i]->netns_inode;
+	return 0;
+}
+
+static int take_attachment(struct ipam_local *l, struct json_object *o)
+{
+	struct attachment *a = &l->attachments[l->n_attachments];
+	struct json_object *addresses = out_at(o, "addresses");
+
+	*a = (struct attachment){
+		.network = text_at(o, "network"),
+		.container = text_at(o, "container"),
+		.interface = text_at(o, "interface"),
+		.namespace = text_at(o, "namespace"),
+		.pod = text_at(o, "pod"),
+		.uid = "",
+		.netns = text_at(o, "netns"),
+		.link = text_at(o, "link"),
+		.ipam = "",
+		.state = state_of(text_at(o, "state")),
+	};
+	a->netns_inode = inode_of(l, a);
+	l->n_attachments++;
+	return addresses ? take_addresses(addresses, a) : 0;
+}
+
+static int take_attachments(struct ipam_local *l)
+{
+	struct json_object *array = out_at(l->list, "attachments");
+	size_t n = array ? json_object_array_length(array) : 0;
+	int r = 0;
+
+	l->attachments = calloc(n ?: 1, sizeof(*l->attachments));
+	l->sightings = calloc(n ?: 1, sizeof(*l->sightings));
+	if (!l->attachments || !l->sightings)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = take_attachment(l, json_object_array_get_idx(array, i));
+	for (size_t i = 0; i < l->n_attachments; i++) {
+		l->sightings[i] = sighting_of(&l->attachments[i]);
+		if (!l->audit.kernel)
+			l->sightings[i].link = SEEN_UNKNOWN;
+	}
+	l->audit.sightings = l->sightings;
+	l->audit.n_sightings = l->n_attachments;
+	return r;
+}
+
+/* --- blocks: the agent's and the files' ----------------------------------------------------- */
+
+static struct audit_block *find_block(struct ipam_local *l, const char *network,
+				      const struct prefix *block)
+{
+	for (size_t i = 0; i < l->audit.n_blocks; i++)
+		if (prefix_compare(&l->blocks[i].block, block) == 0 &&
+		    strcmp(l->blocks[i].network, network) == 0)
+			return &l->blocks[i];
+	return NULL;
+}
+
+static void merge_file(struct ipam_local *l, const struct block_copy *copy)
+{
+	struct audit_block *b = find_block(l, copy->network, &copy->block);
+
+	if (!b) {
+		b = &l->blocks[l->audit.n_blocks++];
+		*b = (struct audit_block){
+			copy->network, copy->pool, "", copy->block, false, true
+		};
+	}
+	b->file = true;
+}
+
+static int take_blocks(struct ipam_local *l)
+{
+	struct json_object *array = out_at(l->list, "blocks");
+	size_t n = array ? json_object_array_length(array) : 0;
+
+	l->blocks = calloc(n + l->n_block_files + 1, sizeof(*l->blocks));
+	l->audit.n_blocks = 0;
+	if (!l->blocks)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *o = json_object_array_get_idx(array, i);
+		struct audit_block *b = &l->blocks[l->audit.n_blocks];
+
+		*b = (struct audit_block){ .network = text_at(o, "network"),
+					   .pool = text_at(o, "pool"),
+					   .state = text_at(o, "state"),
+					   .held = true };
+		if (prefix_parse(text_at(o, "block"), &b->block) == 0)
+			l->audit.n_blocks++;
+	}
+	for (size_t i = 0; i < l->n_block_files; i++)
+		merge_file(l, &l->block_files[i]);
+	l->audit.blocks = l->blocks;
+	return 0;
+}
+
+/* --- files ---------------------------------------------------------------------------------- */
+
+static int take_attachment_file(struct attachment *a, void *arg)
+{
+	struct ipam_local *l = arg;
+	struct attachment **more = reallocarray(l->files, l->n_files + 1, sizeof(*more));
+
+	if (!more) {
+		attachment_free(a);
+		return -ENOMEM;
+	}
+	l->files = more;
+	more[l->n_files++] = a;
+	return 0;
+}
+
+static int take_block_file(const struct block_copy *block, void *arg)
+{
+	struct ipam_local *l = arg;
+	struct block_copy *more = reallocarray(l->block_files, l->n_block_files + 1, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	l->block_files = more;
+	more[l->n_block_files++] = *block;
+	return 0;
+}
+
+static void damaged_file(const char *file, const char *why, void *arg)
+{
+	(void)arg;
+	fprintf(stderr, "roostctl: note: %s: %s\n", file, why);
+}
+
+static int read_files(struct ctl *ctl, struct ipam_local *l, struct err *err)
+{
+	static const struct local_copy_taker taker = { take_attachment_file, take_block_file,
+						       damaged_file };
+	AUTO(local_copy_close) struct local_copy *copy = NULL;
+	int r = ctl->event ? 0 : sd_event_default(&ctl->event);
+
+	r = r < 0 ? r : local_copy_open(ctl->settings->run_dir, ctl->event, NULL, NULL, &copy, err);
+	r = r < 0 ? r : local_copy_read(copy, &taker, l);
+	return r < 0 && !err->text[0]
+		       ? err_set(err, r, "%s: %s", ctl->settings->run_dir, strerror(-r))
+		       : r;
+}
+
+/* --- all of it ------------------------------------------------------------------------------ */
+
+static bool has_attachment(const struct ipam_local *l, const char *link)
+{
+	for (size_t i = 0; i < l->n_attachments; i++)
+		if (strcmp(l->attachments[i].link, link) == 0)
+			return true;
+	return false;
+}
+
+static int take_kernel(struct ipam_local *l)
+{
+	const struct ipam_kernel *k = &l->kernel;
+
+	l->links = calloc(k->n_links + 1, sizeof(*l->links));
+	l->routes = calloc(k->n_routes + 1, sizeof(*l->routes));
+	if (!l->links || !l->routes)
+		return -ENOMEM;
+	for (size_t i = 0; i < k->n_links; i++)
+		/* Only of those that may be strays it matters. */
+		l->links[i] = (struct audit_link){ k->links[i].name, k->links[i].index,
+						   has_attachment(l, k->links[i].name) ||
+							   ipam_kernel_is_used(k->links[i].index) };
+	for (size_t i = 0; i < k->n_routes; i++)
+		l->routes[i] = (struct audit_route){ k->routes[i].dst, k->routes[i].link };
+	l->audit.links = l->links;
+	l->audit.n_links = k->n_links;
+	l->audit.routes = l->routes;
+	l->audit.n_routes = k->n_routes;
+	return 0;
+}
+
+/* 0, or 1 and why: no agent, or one that has nothing to say yet. */
+static int ask_agent(struct ctl *ctl, struct ipam_local *l, struct err *why)
+{
+	unsigned status = 0;
+
+	if (ctl_agent(ctl, "GET", "/v1/status", NULL, &status, &l->status, why) < 0)
+		return 1;
+	l->audit.node = text_at(l->status, "node");
+	if (status != 200) {
+		err_set(why, 0, "the agent does not serve yet: %s", text_at(l->status, "reason"));
+		return 1;
+	}
+	return ctl_agent(ctl, "GET", "/v1/ipam/list", NULL, NULL, &l->list, why) < 0;
+}
+
+static int read_node(struct ctl *ctl, struct ipam_local *l, struct err *why, struct err *err)
+{
+	int r = ipam_kernel_read(&l->kernel, why);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0)
+		err_wrap(why, 0, "links and routes");
+	l->audit.kernel = r == 0;
+	if (ask_agent(ctl, l, why) != 0)
+		return 1;
+	r = read_files(ctl, l, err);
+	r = r < 0 ? r : take_attachments(l);
+	r = r < 0 ? r : take_blocks(l);
+	if (r == 0 && l->audit.kernel)
+		r = take_kernel(l);
+	return r;
+}
+
+int ipam_local_read(struct ctl *ctl, struct ipam_local **ret, struct err *why, struct err *err)
+{
+	AUTO(ipam_local_free) struct ipam_local *l = calloc(1, sizeof(*l));
+	int r = l ? read_node(ctl, l, why, err) : -ENOMEM;
+
+	*ret = NULL;
+	if (r < 0)
+		return err->text[0] ? r : err_set(err, r, "out of memory");
+	if (r == 0)
+		*ret = TAKE(l);
+	return 0;
+}

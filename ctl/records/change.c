@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctl/records/change.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/model/model.h"
+#include "lib/store/store_sync.h"
+
+void change_list_done(struct change_list *changes)
+{
+	for (size_t i = 0; i < changes->n; i++)
+		free(changes->v[i].value);
+	free(changes->v);
+	*changes = (struct change_list){ 0 };
+}
+
+int change_list_add(struct change_list *changes, const struct kind *kind, const char *key,
+		    char *value, int64_t mod_revision)
+{
+	struct change *more = reallocarray(changes->v, changes->n + 1, sizeof(*more));
+
+	if (!more) {
+		free(value);
+		return -ENOMEM;
+	}
+	changes->v = more;
+	more[changes->n] = (struct change){ .kind = kind,
+					    .value = value,
+					    .mod_revision = mod_revision };
+	snprintf(more[changes->n++].key, KEY_TEXT, "%s", key);
+	return 0;
+}
+
+void world_done(struct world *world)
+{
+	ctl_kvs_done(&world->pools);
+	ctl_kvs_done(&world->extents);
+	ctl_kvs_done(&world->peers);
+	ctl_kvs_done(&world->filters);
+}
+
+int world_read(struct ctl *ctl, struct world *ret, struct err *err)
+{
+	int r = ctl_read(ctl, KEYS_POOL, &ret->pools, err);
+
+	/* The oldest reading counts: whatever came later is found by the transaction. */
+	ret->revision = ret->pools.revision;
+	r = r < 0 ? r : ctl_read(ctl, KEYS_EXTENT, &ret->extents, err);
+	r = r < 0 ? r : ctl_read(ctl, KEYS_PEER, &ret->peers, err);
+	return r < 0 ? r : ctl_read(ctl, KEYS_FILTER, &ret->filters, err);
+}
+
+/* --- checking ------------------------------------------------------------------------------- */
+
+/* Every record of one kind as it will be: what was read and does not change, and what changes. */
+struct walk {
+	const struct ctl_kvs *old;
+	const struct change *changes;
+	size_t n, i, j;
+	enum key_kind kind;
+};
+
+static bool is_changed(const struct walk *w, const char *key)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (strcmp(w->changes[i].key, key) == 0)
+			return true;
+	return false;
+}
+
+/* The next key with its text, or NULL. */
+static const char *next(struct walk *w, const char **ret_value)
+{
+	while (w->i < w->old->n) {
+		const struct ctl_kv *kv = &w->old->v[w->i++];
+
+		*ret_value = kv->value;
+		if (!is_changed(w, kv->key))
+			return kv->key;
+	}
+	while (w->j < w->n) {
+		const struct change *c = &w->changes[w->j++];
+
+		*ret_value = c->value;
+		if (c->value && c->kind->key == w->kind)
+			return c->key;
+	}
+	return NULL;
+}
+
+static int check_pool(const struct change *c, struct walk pools, const struct ctl_kvs *extents,
+		      struct err *err)
+{
+	AUTO(pool_done) struct pool pool = { 0 };
+	const char *key, *value;
+	struct err ignored;
+	int r = pool_decode(c->key, c->value, strlen(c->value), &pool, err);
+
+	while (r == 0 && (key = next(&pools, &value))) {
+		AUTO(pool_done) struct pool other = { 0 };
+
+		/* One that is invalid counts as absent. */
+		if (pool_decode(key, value, strlen(value), &other, &ignored) == 0)
+			r = pool_conflicts_pool(&pool, &other, err);
+	}
+	for (size_t i = 0; r == 0 && i < extents->n; i++) {
+		AUTO(extent_done) struct extent extent = { 0 };
+		const struct ctl_kv *kv = &extents->v[i];
+
+		if (extent_decode(kv->key, kv->value, kv->value_len, &extent, &ignored) == 0)
+			r = pool_conflicts_extent(&pool, &extent, err);
+	}
+	return r;
+}
+
+struct filters {
+	struct filter *v;
+	const struct filter **list;
+	size_t n;
+};
+
+static void filters_done_auto(struct filters *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		filter_done(&f->v[i]);
+	free(f->v);
+	free(f->list);
+}
+
+/* Those that are valid. */
+static int read_filters(struct walk walk, struct filters *ret)
+{
+	size_t room = walk.old->n + walk.n + 1;
+	const char *key, *value;
+	struct err ignored;
+
+	ret->v = calloc(room, sizeof(*ret->v));
+	ret->list = calloc(room, sizeof(*ret->list));
+	if (!ret->v || !ret->list)
+		return -ENOMEM;
+	while ((key = next(&walk, &value))) {
+		int r = filter_decode(key, value, strlen(value), &ret->v[ret->n], &ignored);
+
+		if (r == -ENOMEM)
+			return r;
+		if (r == 0) {
+			ret->list[ret->n] = &ret->v[ret->n];
+			ret->n++;
+		}
+	}
+	return 0;
+}
+
+/* Both directions of every peer that will be there; only those are refused that changes concern. */
+static int check_peers(struct walk peers, struct walk filters, struct err *err)
+{
+	AUTO(filters_done) struct filters have = { 0 };
+	const char *key, *value;
+	int r = read_filters(filters, &have);
+
+	if (r < 0)
+		return err_set(err, r, "out of memory");
+	while (r == 0 && (key = next(&peers, &value))) {
+		AUTO(peer_done) struct peer peer = { 0 };
+		const struct filter *ignored;
+		struct err why;
+
+		if (peer_decode(key, value, strlen(value), &peer, &why) < 0)
+			continue;
+		for (int import = 0; r == 0 && import < 2; import++) {
+			const char *name = import ? peer.import_filter : peer.export_filter;
+			char filter[KEY_TEXT];
+
+			r = peer_filter(&peer, import, have.list, have.n, &ignored, err);
+			if (r == 0)
+				continue;
+			r = err_wrap(err, -EINVAL, "%s", key);
+			if (!is_changed(&peers, key) &&
+			    (key_filter(filter, name) < 0 || !is_changed(&peers, filter)))
+				r = 0; /* it was so before */
+		}
+	}
+	return r;
+}
+
+static int decode_one(const struct change *c, struct err *err)
+{
+	const struct record *type = record_of(c->kind->key);
+	AUTO(free) void *record = calloc(1, type->size);
+	int r;
+
+	if (!record)
+		return err_set(err, -ENOMEM, "out of memory");
+	r = record_decode(type, c->key, c->value, strlen(c->value), record, err);
+	if (r == 0)
+		record_done(type, record);
+	return r;
+}
+
+int change_check(const struct change *changes, size_t n, const struct world *world, struct err *err)
+{
+	struct walk pools = { &world->pools, changes, n, 0, 0, KEY_POOL },
+		    peers = { &world->peers, changes, n, 0, 0, KEY_PEER },
+		    filters = { &world->filters, changes, n, 0, 0, KEY_FILTER };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		const struct change *c = &changes[i];
+
+		if (!c->value)
+			continue;
+		r = decode_one(c, err);
+		if (r == 0 && c->kind->key == KEY_POOL)
+			r = check_pool(c, pools, &world->extents, err);
+	}
+	return r < 0 ? r : check_peers(peers, filters, err);
+}
+
+/* --- writing -------------------------------------------------------------------------------- */
+
+struct outcome {
+	bool succeeded, unknown;
+};
+
+static void on_reply(const struct store_reply *reply, void *arg)
+{
+	struct outcome *o = arg;
+
+	o->succeeded = reply->succeeded;
+	o->unknown = reply->unknown;
+}
+
+#define CHANGES_MAX 100 /* in one transaction, beside the ranges */
+
+struct request {
+	struct store_compare compares[STORE_TXN_MAX];
+	struct store_op ops[STORE_TXN_MAX];
+	size_t n_compares, n_ops;
+	char **texts; /* keys and range ends */
+	size_t n_texts;
+};
+
+static void request_done_auto(struct request *r)
+{
+	for (size_t i = 0; i < r->n_texts; i++)
+		free(r->texts[i]);
+	free(r->texts);
+}
+
+static char *keep(struct request *r, char *text)
+{
+	char **more = text ? reallocarray(r->texts, r->n_texts + 1, sizeof(*more)) : NULL;
+
+	if (!more) {
+		free(text);
+		return NULL;
+	}
+	r->texts = more;
+	return r->texts[r->n_texts++] = text;
+}
+
+static char *full_key(struct request *r, const struct ctl *ctl, const char *key)
+{
+	char *text;
+
+	if (asprintf(&text, "%s%s", ctl->settings->etcd.prefix, key) < 0)
+		return NULL;
+	return keep(r, text);
+}
+
+static int add_change(struct request *r, const struct ctl *ctl, const struct change *c)
+{
+	const char *key = full_key(r, ctl, c->key);
+
+	if (!key)
+		return -ENOMEM;
+	r->compares[r->n_compares++] = (struct store_compare){ .key = key,
+							       .target = STORE_MOD_REVISION,
+							       .relation = STORE_EQUAL,
+							       .number = c->mod_revision };
+	r->ops[r->n_ops++] = (struct store_op){ .kind = c->value ? STORE_PUT : STORE_DELETE,
+						.key = key,
+						.value = c->value,
+						.value_len = c->value ? strlen(c->value) : 0 };
+	return 0;
+}
+
+/* What holds for every key that begins so. */
+static int add_range(struct request *r, const struct ctl *ctl, const char *beginning,
+		     struct store_compare compare)
+{
+	char *key = full_key(r, ctl, beginning);
+	char *end = key ? keep(r, store_prefix_end(key)) : NULL;
+
+	if (!end)
+		return -ENOMEM;
+	compare.key = key;
+	compare.range_end = end;
+	r->compares[r->n_compares++] = compare;
+	return 0;
+}
+
+/* Nothing was written since the world was read. */
+static struct store_compare no_newer(int64_t revision)
+{
+	return (struct store_compare){ .target = STORE_MOD_REVISION,
+				       .relation = STORE_LESS,
+				       .number = revision + 1 };
+}
+
+/* No key is there: the revision of one would be greater. */
+static struct store_compare none(void)
+{
+	return (struct store_compare){ .target = STORE_CREATE_REVISION, .relation = STORE_EQUAL };
+}
+
+static int make_request(struct request *r, const struct ctl *ctl, const struct change *changes,
+			size_t n, const struct world *world)
+{
+	static const char *const ranges[] = { KEYS_POOL, KEYS_EXTENT, KEYS_PEER, KEYS_FILTER };
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < n; i++)
+		err = add_change(r, ctl, &changes[i]);
+	for (size_t i = 0; err == 0 && i < n; i++)
+		if (changes[i].unless)
+			err = add_range(r, ctl, changes[i].unless, none());
+	for (size_t i = 0; err == 0 && world && i < ARRAY_SIZE(ranges); i++)
+		err = add_range(r, ctl, ranges[i], no_newer(world->revision));
+	return err;
+}
+
+int change_write(struct ctl *ctl, const struct change *changes, size_t n, const struct world *world,
+		 struct err *err)
+{
+	AUTO(request_done) struct request request = { 0 };
+	struct store_txn txn = { .compares = request.compares, .success = request.ops };
+	struct outcome outcome = { 0 };
+	struct store *store = NULL;
+	int r = ctl_store(ctl, &store, err);
+
+	if (r < 0)
+		return r;
+	if (n > CHANGES_MAX)
+		return err_set(err, -E2BIG,
+			       "%zu records are more than the %d that are changed at once: apply "
+			       "them in parts",
+			       n, CHANGES_MAX);
+	if (make_request(&request, ctl, changes, n, world) < 0)
+		return err_set(err, -ENOMEM, "out of memory");
+	txn.n_compares = request.n_compares;
+	txn.n_success = request.n_ops;
+	r = store_sync_txn(store, &txn, ctl->timeout_ms, on_reply, &outcome, err);
+	if (r < 0 && outcome.unknown)
+		return err_wrap(err, r,
+				"this may have been done or not, look before you try again");
+	if (r < 0)
+		return ctl_etcd_failed(r, err);
+	if (!outcome.succeeded)
+		return err_set(err, -EBUSY,
+			       "somebody else has changed these records meanwhile: try again");
+	return 0;
+}

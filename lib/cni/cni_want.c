@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/cni/cni_want.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define ANNOTATIONS "io.kubernetes.cri.pod-annotations"
+
+/* --- lists in a text: "a, b" or ["a","b"] --------------------------------------------------- */
+
+static const char blanks[] = " \t\r\n";
+
+/* The text without what surrounds it: blanks, and a pair of brackets or quotes if it has them. */
+static char *strip(char *text, const char *pair)
+{
+	size_t n;
+
+	text += strspn(text, blanks);
+	n = strlen(text);
+	while (n > 0 && strchr(blanks, text[n - 1]))
+		n--;
+	if (n >= 2 && text[0] == pair[0] && text[n - 1] == pair[1]) {
+		text++;
+		n -= 2;
+	}
+	text[n] = '\0';
+	return text;
+}
+
+typedef int item_fn(struct cni_want *want, const char *item, struct err *why);
+
+static int each_item(const char *text, item_fn *item, struct cni_want *want, struct err *why)
+{
+	AUTO(free) char *copy = strdup(text);
+	char *rest, *one;
+	int r = 0;
+
+	if (!copy)
+		return err_set(why, -ENOMEM, "out of memory");
+	rest = strip(copy, "[]");
+	if (!*strip(rest, "  "))
+		return 0;
+	while (r == 0 && (one = strsep(&rest, ",")))
+		r = item(want, strip(one, "\"\""), why);
+	return r;
+}
+
+static int add_pool(struct cni_want *want, const char *item, struct err *why)
+{
+	int r = name_check(item, why);
+
+	if (r < 0)
+		return r;
+	if (want->n_pools == CNI_POOLS_MAX)
+		return err_set(why, -EINVAL, "more than %d pools", CNI_POOLS_MAX);
+	strcpy(want->pools[want->n_pools++], item);
+	return 0;
+}
+
+/* With a length or without: it comes from the pool anyway. */
+static int add_address(struct cni_want *want, const char *item, struct err *why)
+{
+	char shown[SHOW_TEXT];
+	struct prefix p;
+
+	if (prefix_parse_host(item, &p) < 0 && address_parse(item, &p.address) < 0)
+		return err_set(why, -EINVAL, "\"%s\" is not an address such as \"10.1.0.5\"",
+			       text_show(item, shown));
+	if (want->n_addresses == CNI_ADDRESSES_MAX)
+		return err_set(why, -EINVAL, "more than %d addresses", CNI_ADDRESSES_MAX);
+	want->addresses[want->n_addresses++] = p.address;
+	return 0;
+}
+
+static int one_value(struct json_at at, const char *text, item_fn *item, struct cni_want *want,
+		     struct cni_error *e)
+{
+	struct err why;
+
+	if (item(want, text, &why) == 0)
+		return 1;
+	json_wrong(at, "%s", why.text);
+	e->code = CNI_CODE_CONFIG;
+	return -EINVAL;
+}
+
+/* A string is one item, a list has one in each element. 0 if absent, 1 if there. */
+static int each_value(struct json_at at, item_fn *item, struct cni_want *want, struct cni_error *e)
+{
+	struct texts texts = { 0 };
+	const char *text;
+	int r;
+
+	if (!json_object_is_type(at.value, json_type_array)) {
+		r = cni_read_text(e, at, &text);
+		return r > 0 ? one_value(at, text, item, want, e) : r;
+	}
+	r = cni_read_texts(e, at, &texts);
+	if (r < 0)
+		return r;
+	r = 0;
+	for (size_t i = 0; r >= 0 && i < texts.n; i++)
+		r = one_value(json_element(&at, i), texts.v[i], item, want, e);
+	free(texts.v);
+	return r;
+}
+
+/* --- annotations ---------------------------------------------------------------------------- */
+
+/* Kubernetes tells annotations apart by case, unlike the fields around them. */
+static int each_in_annotation(const struct json_at *runtime, const char *name, item_fn *item,
+			      struct cni_want *want, struct cni_error *e)
+{
+	struct json_at all = cni_member(runtime, ANNOTATIONS), at = json_member(&all, name);
+	size_t before = want->n_pools + want->n_addresses;
+	const char *text;
+	struct err why;
+	int r = cni_read_text(e, at, &text);
+
+	if (r <= 0)
+		return r;
+	r = each_item(text, item, want, &why);
+	if (r < 0) {
+		cni_fail(e, r == -ENOMEM ? CNI_CODE_IO : CNI_CODE_CONFIG,
+			 "the pod's annotation %s: %s", name, why.text);
+		return r;
+	}
+	return want->n_pools + want->n_addresses > before;
+}
+
+/* --- pools ---------------------------------------------------------------------------------- */
+
+static int read_pools(const struct json_at *root, struct json_at runtime, struct cni_want *want,
+		      struct cni_error *e)
+{
+	struct json_at ipam = cni_member(root, "ipam");
+	const struct json_at *const places[] = { &ipam, root };
+	int r = each_in_annotation(&runtime, "roost.io/pool", add_pool, want, e);
+
+	want->pools_from_pod = r > 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(places); i++) {
+		r = each_value(cni_member(places[i], "pool"), add_pool, want, e);
+		if (r == 0)
+			r = each_value(cni_member(places[i], "pools"), add_pool, want, e);
+	}
+	return r < 0 ? r : 0;
+}
+
+/* --- addresses ------------------------------------------------------------------------------ */
+
+/* As each_value, but what is wrong leaves nothing behind. */
+static int from_args(struct json_at at, struct cni_want *want)
+{
+	struct cni_error ignored = { 0 };
+
+	at.err = NULL;
+	if (each_value(at, add_address, want, &ignored) >= 0)
+		return want->n_addresses > 0;
+	want->n_addresses = 0;
+	return 0;
+}
+
+static int from_cni_args(const char *text, struct cni_want *want, struct cni_error *e)
+{
+	struct err why;
+	int r = each_item(text, add_address, want, &why);
+
+	if (r < 0)
+		cni_fail(e, CNI_CODE_ENVIRONMENT, "invalid IP in CNI_ARGS: %s", why.text);
+	return r;
+}
+
+static int read_addresses(struct json_at runtime, struct json_at args, const char *cni_args_ip,
+			  struct cni_want *want, struct cni_error *e)
+{
+	int r = each_value(cni_member(&runtime, "ips"), add_address, want, e);
+
+	if (r == 0)
+		r = each_in_annotation(&runtime, "roost.io/addresses", add_address, want, e);
+	if (r == 0)
+		r = from_args(cni_member(&args, "ips"), want);
+	if (r == 0)
+		r = from_cni_args(cni_args_ip, want, e);
+	return r < 0 ? r : 0;
+}
+
+/* --- MAC address and DNS -------------------------------------------------------------------- */
+
+/* Of one device: neither all zero nor a group's, whose lowest bit of the first byte is set. */
+static bool mac_parse(const char *text, struct mac *ret)
+{
+	static const struct mac none;
+	struct mac mac;
+
+	if (strlen(text) != 17 || strspn(text, "0123456789abcdefABCDEF:") != 17)
+		return false;
+	for (size_t i = 0; i < sizeof(mac.bytes); i++, text += 3) {
+		char *end;
+
+		mac.bytes[i] = (uint8_t)strtoul(text, &end, 16);
+		if (end != text + 2)
+			return false;
+	}
+	if (memcmp(&mac, &none, sizeof(mac)) == 0 || mac.bytes[0] & 1)
+		return false;
+	*ret = mac;
+	return true;
+}
+
+static int read_mac(struct json_at runtime, struct json_at args, const char *cni_args_mac,
+		    struct mac *ret, struct cni_error *e)
+{
+	struct json_at at = cni_member(&runtime, "mac");
+	const char *text;
+	char shown[SHOW_TEXT];
+	int r = cni_read_text(e, at, &text);
+
+	if (r < 0)
+		return r;
+	if (r > 0 && mac_parse(text, ret))
+		return 0;
+	if (r > 0) {
+		json_refuse(at, "is not the MAC address of a device");
+		return cni_wrong(e, at, json_type_string);
+	}
+	at = cni_member(&args, "mac");
+	if (json_object_is_type(at.value, json_type_string) &&
+	    mac_parse(json_object_get_string(at.value), ret))
+		return 0;
+	if (!*cni_args_mac || mac_parse(cni_args_mac, ret))
+		return 0;
+	return cni_fail(e, CNI_CODE_ENVIRONMENT,
+			"invalid MAC in CNI_ARGS: \"%s\" is not the MAC address of a device",
+			text_show(cni_args_mac, shown));
+}
+
+/* The capability has other names for two of them than the result. */
+static int read_dns(struct json_at at, struct cni_dns *ret, struct cni_error *e)
+{
+	int r = cni_read_object(e, at);
+
+	if (r == 0)
+		return 0;
+	if (r < 0 || cni_read_texts(e, cni_member(&at, "servers"), &ret->nameservers) < 0 ||
+	    cni_read_texts(e, cni_member(&at, "searches"), &ret->search) < 0 ||
+	    cni_read_texts(e, cni_member(&at, "options"), &ret->options) < 0)
+		return -EINVAL;
+	return 0;
+}
+
+int cni_want_read(const struct cni_conf *conf, const struct cni_env *env, struct cni_want *ret,
+		  struct cni_error *e)
+{
+	struct json_at root = cni_root(conf->json, e), runtime = cni_member(&root, "runtimeConfig"),
+		       outer = cni_member(&root, "args"), args = cni_member(&outer, "cni");
+	int r;
+
+	*ret = (struct cni_want){ 0 };
+	if (cni_read_object(e, runtime) < 0)
+		return -EINVAL;
+	r = read_pools(&root, runtime, ret, e);
+	if (r == 0)
+		r = read_addresses(runtime, args, env->args.ip, ret, e);
+	if (r == 0)
+		r = read_mac(runtime, args, env->args.mac, &ret->mac, e);
+	if (r == 0)
+		r = read_dns(cni_member(&runtime, "dns"), &ret->dns, e);
+	if (r < 0)
+		cni_want_done(ret);
+	return r;
+}
+
+void cni_want_done(struct cni_want *want)
+{
+	cni_dns_done(&want->dns);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From what a program is told about etcd to the store: the password is read, the rest handed on.
+ *
+ *   struct etcd_settings (lib/daemon/options.h) -> [store_open] -> lib/etcd/store_etcd
+ */
+#pragma once
+
+#include <systemd/sd-event.h>
+
+#include "lib/daemon/options.h"
+#include "lib/store/store.h"
+
+/*
+ * 0, or a negative errno with the sentence. Connects only when the first request is made. name: who
+ * we are, decides which member is tried first; NULL: the first. *ret_warning: "", or a sentence
+ * that is worth a line in the log, which lib/ does not write.
+ */
+int store_open(sd_event *event, const struct etcd_settings *settings, const char *name,
+	       struct store **ret, struct err *ret_warning, struct err *err);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/netlink/kern_reply.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* By hand and not with libnl's nla_*(), so that the test links no library that does I/O. */
+static void read_extack(const uint8_t *p, size_t length, char *ret, size_t size)
+{
+	while (length >= NLA_HDRLEN) {
+		struct nlattr a;
+		size_t step;
+
+		memcpy(&a, p, sizeof(a));
+		if (a.nla_len < NLA_HDRLEN || a.nla_len > length)
+			return;
+		if ((a.nla_type & NLA_TYPE_MASK) == NLMSGERR_ATTR_MSG) {
+			const char *text = (const char *)p + NLA_HDRLEN;
+
+			snprintf(ret, size, "%.*s", (int)(a.nla_len - NLA_HDRLEN), text);
+			return;
+		}
+		step = NLA_ALIGN((size_t)a.nla_len);
+		if (step >= length)
+			return;
+		p += step;
+		length -= step;
+	}
+}
+
+/* Where the attributes start behind an error: past the request's header, or all of it. */
+static size_t attributes_offset(const struct nlmsghdr *hdr, const struct nlmsgerr *e)
+{
+	size_t offset = NLMSG_HDRLEN + sizeof(*e);
+
+	if (!(hdr->nlmsg_flags & NLM_F_CAPPED) && e->msg.nlmsg_len > NLMSG_HDRLEN)
+		offset += NLMSG_ALIGN(e->msg.nlmsg_len) - NLMSG_HDRLEN;
+	return offset;
+}
+
+static void read_end(const struct nlmsghdr *hdr, size_t length, struct kern_reply *ret)
+{
+	const uint8_t *p = (const uint8_t *)hdr;
+	size_t offset = NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(int));
+	struct nlmsgerr e = { 0 };
+
+	/* Old dumps end in a bare header: nothing to complain of. */
+	if (length >= offset)
+		memcpy(&e.error, p + NLMSG_HDRLEN, sizeof(e.error));
+	if (hdr->nlmsg_type == NLMSG_ERROR) {
+		if (length < NLMSG_HDRLEN + sizeof(e)) {
+			ret->error = -EBADMSG;
+			return;
+		}
+		memcpy(&e, p + NLMSG_HDRLEN, sizeof(e));
+		offset = attributes_offset(hdr, &e);
+	}
+	/* The end of a dump may carry a positive count of what was dumped. */
+	ret->error = e.error < 0 ? e.error : 0;
+	if ((hdr->nlmsg_flags & NLM_F_ACK_TLVS) && offset < length)
+		read_extack(p + offset, length - offset, ret->extack, sizeof(ret->extack));
+}
+
+void kern_reply_read(const struct nlmsghdr *hdr, size_t available, uint32_t seq,
+		     struct kern_reply *ret)
+{
+	size_t length = hdr->nlmsg_len < available ? hdr->nlmsg_len : available;
+
+	*ret = (struct kern_reply){ .kind = KERN_REPLY_STALE };
+	if (hdr->nlmsg_seq != seq)
+		return;
+
+	/* The flag stands on whichever message was being filled, so also on the last. */
+	ret->interrupted = hdr->nlmsg_flags & NLM_F_DUMP_INTR;
+	if (hdr->nlmsg_type == NLMSG_ERROR || hdr->nlmsg_type == NLMSG_DONE) {
+		ret->kind = KERN_REPLY_END;
+		read_end(hdr, length, ret);
+	} else if (hdr->nlmsg_type >= NLMSG_MIN_TYPE) {
+		ret->kind = KERN_REPLY_DATA;
+	}
+}

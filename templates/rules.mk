@@ -1,3 +1,0 @@
-TESTS += $(addprefix templates/, \
-	cases_test \
-	)
