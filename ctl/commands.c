@@ -450,7 +450,8 @@ const struct command commands[] = {
 			"lease "
 			"would have ended:\none that lives is told, asks again and gets it. With "
 			"--now another may have it at once; only for\na machine that is off.",
-		.examples = EXAMPLES("roostctl lease delete 10.5.9.0/24 --yes"),
+		.examples = EXAMPLES("roostctl lease delete 10.5.9.0/24 --yes",
+				     "roostctl lease delete 10.5.9.0/24 --now --yes"),
 		.flags = FLAGS("now", "yes"),
 		.run = lease_delete,
 	},

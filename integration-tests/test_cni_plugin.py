@@ -355,6 +355,6 @@ def test_a_result_that_the_version_cannot_say_costs_nothing(node, fake_agent, ro
 def test_a_silent_agent_costs_an_add_ten_seconds(node, fake_agent, roost):
     a, pod = fake_agent(lambda path, body: None), node.pod("p1")
     e = failure(roost, "ADD", conf(), pod)
-    assert e.code == 11 and "did not answer" in e.msg and pod.links() == []
+    assert e.code == 11 and "did not give the pod its addresses within" in e.msg and pod.links() == []
     a.close()
     assert len(a.bodies(ASSIGN)) == 1
