@@ -56,7 +56,6 @@ static void on_stop(const char *why, void *arg)
 
 static void told(const char *sentence, bool taken, void *arg)
 {
-	(void)arg;
 	if (taken)
 		log_info("agent", "%s", sentence);
 	else
@@ -134,7 +133,6 @@ static int on_run_dir(sd_event_source *source, const struct inotify_event *e, vo
 	struct agent *a = arg;
 	struct err err = { "" };
 
-	(void)source;
 	if (e->len && strcmp(e->name, DRAIN_MARK) == 0)
 		ipam_mark_changed(a->ipam);
 	if (!e->len || strcmp(e->name, SOCKET_NAME) != 0 ||

@@ -129,7 +129,6 @@ void api_node(struct serve_request *request, void *arg)
 /* That it is answered is the whole message: the loop turns. */
 void api_healthz(struct serve_request *request, void *arg)
 {
-	(void)arg;
 	serve_reply(request, 200, "{\"ok\":true}");
 }
 

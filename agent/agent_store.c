@@ -132,7 +132,6 @@ static void on_lost(const char *why, void *arg)
 {
 	struct agent *a = arg;
 
-	(void)why;
 	ipam_lost(a->ipam);
 }
 

@@ -170,7 +170,6 @@ static int check_bird(const struct settings *s, struct err *err)
 
 static void nothing(void *arg)
 {
-	(void)arg;
 }
 
 static int clean_kernel(struct err *err)

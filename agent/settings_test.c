@@ -32,7 +32,6 @@ static int load(struct settings *s, struct err *err, const char *a, const char *
 
 static void the_documented_defaults_hold(void **unused)
 {
-	(void)unused;
 	AUTO(settings_done) struct settings s = { 0 };
 	struct err err = { "" };
 
@@ -47,7 +46,6 @@ static void the_documented_defaults_hold(void **unused)
 
 static void a_node_address_is_one_of_each_family_at_most(void **unused)
 {
-	(void)unused;
 	struct err err = { "" };
 
 	assert_int_equal(settings_address_check("10.0.0.5", &err), 0);
@@ -66,7 +64,6 @@ static void a_node_address_is_one_of_each_family_at_most(void **unused)
 
 static void a_certificate_without_its_key_is_refused(void **unused)
 {
-	(void)unused;
 	struct settings s = { 0 };
 	struct err err = { "" };
 
@@ -87,7 +84,6 @@ static void a_node_has_etcd_or_a_lease_server(void **unused)
 	};
 	struct err err = { "" };
 
-	(void)unused;
 	for (size_t i = 0; i < sizeof(both) / sizeof(*both); i++) {
 		struct settings s = { 0 };
 
@@ -104,7 +100,6 @@ static void a_lease_server_leaves_bird_alone(void **unused)
 	AUTO(settings_done) struct settings s = { 0 }, with_bird = { 0 }, etcd = { 0 };
 	struct err err = { "" };
 
-	(void)unused;
 	assert_int_equal(load_env(&s, &err, alone), 0);
 	assert_false(settings_bird(&s));
 	assert_string_equal(settings_servers(&s), "https://10.0.0.1:10253");
@@ -122,7 +117,6 @@ static void a_lease_certificate_has_a_key(void **unused)
 	struct settings s = { 0 };
 	struct err err = { "" };
 
-	(void)unused;
 	assert_int_equal(load_env(&s, &err, half), -EINVAL);
 	assert_string_equal(err.text,
 			    "--lease-cert and --lease-key go together: --lease-cert is missing");
@@ -130,7 +124,6 @@ static void a_lease_certificate_has_a_key(void **unused)
 
 static void upper_case_in_the_node_flag_is_refused(void **unused)
 {
-	(void)unused;
 	struct settings s = { 0 };
 	struct err err = { "" };
 
@@ -143,13 +136,11 @@ static void tell(const char *sentence, bool taken, void *arg)
 {
 	size_t n = strlen(story);
 
-	(void)arg;
 	snprintf(story + n, sizeof(story) - n, "%s: %s\n", taken ? "taken" : "not taken", sentence);
 }
 
 static void a_reload_takes_what_is_live_and_tells_the_rest(void **unused)
 {
-	(void)unused;
 	AUTO(settings_done) struct settings now = { 0 }, fresh = { 0 }, third = { 0 };
 
 	assert_int_equal(load(&now, NULL, "--log-level", "info"), 0);

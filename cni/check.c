@@ -122,7 +122,6 @@ int roost_check(const struct cni_call *call, char **ret_output, struct cni_error
 	const char *name;
 	int r = roost_conf_read(call, &conf, e);
 
-	(void)ret_output;
 	r = r ?: giver_choose(call, &giver, e);
 	r = r ?: recall(call, &conf, &pod, e);
 	if (r < 0)

@@ -44,7 +44,6 @@ static void the_smallest_configuration_is_enough(void **unused)
 	struct roost_conf conf;
 	struct cni_error e = { 0 };
 
-	(void)unused;
 	assert_int_equal(roost_conf_read(&call, &conf, &e), 0);
 	assert_int_equal(conf.mtu, 0);
 	assert_false(conf.route_localnet);
@@ -63,7 +62,6 @@ static void all_of_its_own_fields_are_read_in_any_case(void **unused)
 	struct roost_conf conf;
 	struct cni_error e = { 0 };
 
-	(void)unused;
 	assert_int_equal(roost_conf_read(&call, &conf, &e), 0);
 	assert_int_equal(conf.mtu, 1400);
 	assert_true(conf.route_localnet);
@@ -80,7 +78,6 @@ static void who_gives_addresses_must_be_named(void **unused)
 	const char *msg = "network \"pods\" names no IPAM plugin: write \"ipam\": {\"type\": "
 			  "\"roost-ipam\"}; pods without an address are not supported";
 
-	(void)unused;
 	fails("", 7, msg);
 	fails(",\"ipam\":{}", 7, msg);
 	fails(",\"ipam\":{\"type\":\"\"}", 7, msg);
@@ -92,7 +89,6 @@ static void who_gives_addresses_must_be_named(void **unused)
 
 static void wrong_values_are_refused(void **unused)
 {
-	(void)unused;
 	fails(IPAM ",\"mtu\":67", 7,
 	      "field \"mtu\": 67 is not an MTU: 0 for that of the node, or 68 to 65535");
 	fails(IPAM ",\"mtu\":65536", 7, "field \"mtu\": 65536 is not between 0 and 65535");

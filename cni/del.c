@@ -13,7 +13,6 @@ int roost_del(const struct cni_call *call, char **ret_output, struct cni_error *
 {
 	struct giver giver;
 
-	(void)ret_output;
 	ask_detach(call, &call->deadline);
 	/* A network that names none cannot have been given addresses by it. */
 	if (!*call->conf.ipam_type)

@@ -19,7 +19,6 @@ static char folder[] = "/tmp/roost-delegate-XXXXXX";
 
 static int make_folder(void **unused)
 {
-	(void)unused;
 	return mkdtemp(folder) ? 0 : -1;
 }
 
@@ -27,7 +26,6 @@ static int remove_folder(void **unused)
 {
 	char command[64];
 
-	(void)unused;
 	snprintf(command, sizeof(command), "rm -rf %s", folder);
 	return system(command); /* NOLINT: a name of ours */
 }
@@ -105,7 +103,6 @@ static void the_first_executable_file_in_the_path_is_found(void **unused)
 {
 	char folders[PATH_MAX], found[PATH_MAX], want[PATH_MAX];
 
-	(void)unused;
 	script("good", "");
 	chmod(script("plain", ""), 0600);
 	snprintf(want, sizeof(want), "%s/directory", folder);
@@ -129,7 +126,6 @@ static void it_gets_the_input_and_the_verb(void **unused)
 {
 	AUTO(free) char *said = runs("echo $CNI_COMMAND; cat", CNI_DEL);
 
-	(void)unused;
 	assert_string_equal(said, "DEL\n{\"name\":\"pods\"}");
 	no_child_is_left();
 }
@@ -138,7 +134,6 @@ static void it_may_leave_its_input_unread_and_say_nothing(void **unused)
 {
 	AUTO(free) char *said = runs("exec <&-", CNI_DEL);
 
-	(void)unused;
 	assert_string_equal(said, "");
 }
 
@@ -147,7 +142,6 @@ static void much_output_is_read_while_it_is_written(void **unused)
 	AUTO(free)
 	char *said = runs("head -c 300000 /dev/zero | tr '\\0' x; cat > /dev/null", CNI_ADD);
 
-	(void)unused;
 	assert_int_equal(strlen(said), 300000);
 	assert_string_equal(fails("head -c 2000000 /dev/zero", 60000, -EMSGSIZE).msg.text,
 			    "plugin printed more than 1048576 bytes");
@@ -159,7 +153,6 @@ static void what_it_leaves_behind_is_not_waited_for(void **unused)
 	const struct deadline patience = deadline_in(50000);
 	AUTO(free) char *said = runs("sleep 100 & echo $!", CNI_ADD);
 
-	(void)unused;
 	assert_true(deadline_left(&patience) > 0);
 	for (int i = 0; i < 30000 && is_alive(said); i++)
 		usleep(1000);
@@ -171,7 +164,6 @@ static void it_never_holds_our_output(void **unused)
 	AUTO(free) char *said = runs("readlink /proc/$$/fd/1 /proc/$$/fd/2", CNI_ADD);
 	char ours[128] = "";
 
-	(void)unused;
 	for (int fd = 1; fd <= 2; fd++) {
 		char path[32];
 		ssize_t n;
@@ -192,7 +184,6 @@ static void its_own_error_is_passed_on(void **unused)
 		"echo '{\"Code\":11,\"msg\":\"busy\",\"details\":\"very\"}'; exit 1", 60000,
 		-EINVAL);
 
-	(void)unused;
 	assert_int_equal(e.code, 11);
 	assert_string_equal(e.msg.text, "plugin: busy");
 	assert_string_equal(e.details.text, "very");
@@ -202,7 +193,6 @@ static void an_error_without_words_has_what_there_is(void **unused)
 {
 	struct cni_error e = fails("echo rubbish; exit 3", 60000, -EIO);
 
-	(void)unused;
 	assert_string_equal(e.msg.text, "plugin failed with exit code 3 and gave no reason");
 	assert_string_equal(e.details.text, "it printed: rubbish?");
 	e = fails("kill -9 $$", 60000, -EIO);
@@ -214,7 +204,6 @@ static void at_the_deadline_it_is_killed_with_its_children(void **unused)
 {
 	struct cni_error e = fails("sleep 100 & wait", 100, -ETIMEDOUT);
 
-	(void)unused;
 	assert_string_equal(e.msg.text, "plugin did not end in time and was killed");
 	assert_int_equal(e.code, CNI_CODE_TRY_AGAIN);
 	no_child_is_left();

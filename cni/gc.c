@@ -11,7 +11,6 @@ int roost_gc(const struct cni_call *call, char **ret_output, struct cni_error *e
 	struct giver giver;
 	int r, second;
 
-	(void)ret_output;
 	/* A list that is wrong is wrong for everybody. */
 	r = cni_valid_read(&call->conf, &valid, e);
 	if (r < 0)
@@ -28,7 +27,6 @@ int roost_status(const struct cni_call *call, char **ret_output, struct cni_erro
 	struct giver giver;
 	int r = giver_choose(call, &giver, e);
 
-	(void)ret_output;
 	if (r == 0)
 		r = ask_ready(call, e);
 	if (r == 0)

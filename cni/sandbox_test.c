@@ -52,7 +52,6 @@ static void expect(const char *given_text, const char *prev_text, uint32_t mtu,
 
 static void an_address_is_alone_and_everything_is_behind_the_node(void **unused)
 {
-	(void)unused;
 	expect(BOTH4, NULL, 0, CNI_1_0_0,
 	       "{\"cniVersion\":\"1.0.0\",\"interfaces\":[" HOST("") "," POD(
 		       "") "],\"ips\":[{\"interface\":1,\"address\":\"10.1.0.5/"
@@ -62,7 +61,6 @@ static void an_address_is_alone_and_everything_is_behind_the_node(void **unused)
 
 static void the_mtu_is_told_where_it_can_be(void **unused)
 {
-	(void)unused;
 	expect(BOTH4, NULL, 1400, CNI_1_1_0,
 	       "{\"cniVersion\":\"1.1.0\",\"interfaces\":[" HOST(",\"mtu\":1400") "," POD(
 		       ",\"mtu\":1400") "],\"ips\":[{\"interface\":1,\"address\":\"10.1.0.5/32\","
@@ -72,7 +70,6 @@ static void the_mtu_is_told_where_it_can_be(void **unused)
 
 static void old_versions_get_their_shape(void **unused)
 {
-	(void)unused;
 	expect(BOTH4, NULL, 0, CNI_0_2_0,
 	       "{\"cniVersion\":\"0.2.0\",\"ip4\":{\"ip\":\"10.1.0.5/32\",\"gateway\":" GW4
 	       ",\"routes\":[{\"dst\":\"0.0.0.0/0\",\"gw\":" GW4 "}]}}");
@@ -80,7 +77,6 @@ static void old_versions_get_their_shape(void **unused)
 
 static void routes_that_are_named_take_the_place_of_the_default_of_their_family(void **unused)
 {
-	(void)unused;
 	expect("{\"ips\":[{\"address\":\"10.1.0.5/24\"},{\"address\":\"fd00::5/64\"}],"
 	       "\"routes\":[{\"dst\":\"10.0.0.0/8\",\"gw\":\"10.1.0.1\"},{\"dst\":\"10.0.0.0/"
 	       "8\"}]}",
@@ -95,7 +91,6 @@ static void routes_that_are_named_take_the_place_of_the_default_of_their_family(
 
 static void a_route_of_a_family_without_address_is_none(void **unused)
 {
-	(void)unused;
 	expect("{\"ips\":[{\"address\":\"fd00::5/64\"}],\"routes\":[{\"dst\":\"0.0.0.0/0\"}]}",
 	       NULL, 0, CNI_1_0_0,
 	       "{\"cniVersion\":\"1.0.0\",\"interfaces\":[" HOST("") "," POD(
@@ -106,7 +101,6 @@ static void a_route_of_a_family_without_address_is_none(void **unused)
 
 static void the_chain_is_kept_and_ours_comes_behind_it(void **unused)
 {
-	(void)unused;
 	expect(BOTH4,
 	       "{\"interfaces\":[{\"name\":\"net9\",\"mac\":\"02:00:00:00:00:01\"}],"
 	       "\"ips\":[{\"interface\":0,\"address\":\"10.9.0.1/24\"}],"
@@ -133,7 +127,6 @@ static void the_nearest_dns_settings_count(void **unused)
 	struct roost_conf conf = { .prev = { .dns = { .domain = "chain" } } };
 	const char *const domains[] = { "pool", "network" };
 
-	(void)unused;
 	assert_int_equal(sandbox_plan(&env, &conf, &given, 0, &some_mac, &pod, &e), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(domains); i++) {
 		AUTO(free) char *text = NULL;
@@ -155,7 +148,6 @@ static void a_requested_mac_and_the_networks_mtu_are_used(void **unused)
 	struct cni_error e = { 0 };
 	struct roost_conf conf = { .mtu = 1300, .want = { .mac = { { 2, 0, 0, 0, 0, 9 } } } };
 
-	(void)unused;
 	assert_int_equal(sandbox_plan(&env, &conf, &given, 1500, &some_mac, &pod, &e), 0);
 	assert_string_equal(pod.mac_text, "02:00:00:00:00:09");
 	assert_int_equal(pod.mtu, 1300);
@@ -172,7 +164,6 @@ static void what_cannot_work_is_refused(void **unused)
 	struct cni_error e = { 0 };
 	struct sandbox pod;
 
-	(void)unused;
 	assert_int_equal(sandbox_plan(&env, &conf, &six, 0, &some_mac, &pod, &e), -EINVAL);
 	assert_string_equal(e.msg.text, "an MTU of 1279 is too small for IPv6, which needs 1280");
 	assert_int_equal(sandbox_plan(&env, &conf, &none, 0, &some_mac, &pod, &e), -EINVAL);

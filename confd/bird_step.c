@@ -92,7 +92,6 @@ static int on_soon(sd_event_source *source, void *arg)
 {
 	struct bird_step *b = arg;
 
-	(void)source;
 	if (b->reloaded.answer)
 		configure(b);
 	return 0;
@@ -103,7 +102,6 @@ static int reload(const char *path, publish_answer_fn *fn, void *fn_arg, void *a
 	struct bird_step *b = arg;
 	int r = 0;
 
-	(void)path;
 	if (b->attempted)
 		r = sd_event_source_set_enabled(b->soon, SD_EVENT_ONESHOT);
 	if (r < 0)

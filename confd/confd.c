@@ -38,7 +38,6 @@ static void end_if_done(struct confd *c)
 
 static void on_told(struct job *job, void *arg)
 {
-	(void)job;
 	end_if_done(arg);
 }
 
@@ -46,8 +45,6 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *arg)
 {
 	struct confd *c = arg;
 
-	(void)source;
-	(void)usec;
 	for (size_t i = 0; i < c->n_jobs; i++)
 		if (!job_ready(c->jobs[i]))
 			c->failed = true;

@@ -73,7 +73,6 @@ static void show_metrics(struct serve_request *request, void *arg)
 /* Whoever answers lives. */
 static void show_healthz(struct serve_request *request, void *arg)
 {
-	(void)arg;
 	serve_reply(request, 200, "{\"ok\":true}");
 }
 

@@ -28,21 +28,18 @@ static char *diff(const char *before, const char *after)
 
 static void equal_texts_are_nothing(void **unused)
 {
-	(void)unused;
 	EXPECT("", "", "");
 	EXPECT("a\nb\n", "a\nb\n", "");
 }
 
 static void a_changed_line_is_shown_with_three_lines_of_context(void **unused)
 {
-	(void)unused;
 	EXPECT("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n",
 	       "--- a\n+++ b\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n");
 }
 
 static void what_is_far_apart_is_two_hunks_and_what_is_near_one(void **unused)
 {
-	(void)unused;
 	EXPECT("a\n1\n2\n3\n4\n5\n6\n7\nb\n", "A\n1\n2\n3\n4\n5\n6\n7\nB\n",
 	       "--- a\n+++ b\n@@ -1,4 +1,4 @@\n-a\n+A\n 1\n 2\n 3\n"
 	       "@@ -6,4 +6,4 @@\n 5\n 6\n 7\n-b\n+B\n");
@@ -52,21 +49,18 @@ static void what_is_far_apart_is_two_hunks_and_what_is_near_one(void **unused)
 
 static void a_new_file_and_an_emptied_one(void **unused)
 {
-	(void)unused;
 	EXPECT("", "x\ny\n", "--- a\n+++ b\n@@ -0,0 +1,2 @@\n+x\n+y\n");
 	EXPECT("x\n", "", "--- a\n+++ b\n@@ -1 +0,0 @@\n-x\n");
 }
 
 static void a_missing_newline_at_the_end_is_told(void **unused)
 {
-	(void)unused;
 	EXPECT("x\ny", "x\ny\n",
 	       "--- a\n+++ b\n@@ -1,2 +1,2 @@\n x\n-y\n\\ No newline at end of file\n+y\n");
 }
 
 static void an_insertion_among_equal_lines_is_one_line(void **unused)
 {
-	(void)unused;
 	EXPECT("{\n}\n{\n}\n", "{\n}\n{\n}\n{\n}\n",
 	       "--- a\n+++ b\n@@ -2,3 +2,5 @@\n }\n {\n }\n+{\n+}\n");
 }
@@ -123,7 +117,6 @@ static void make_text(char *text)
 
 static void applied_to_the_old_text_it_gives_the_new(void **unused)
 {
-	(void)unused;
 	char a[256], b[256], got[512];
 
 	for (unsigned i = 0; i < 3000; i++) {
@@ -139,7 +132,6 @@ static void applied_to_the_old_text_it_gives_the_new(void **unused)
 
 static void texts_that_have_little_in_common_stay_cheap(void **unused)
 {
-	(void)unused;
 	size_t room = 1 << 20;
 	AUTO(free) char *a = calloc(1, room);
 	AUTO(free) char *b = calloc(1, room);

@@ -308,7 +308,6 @@ static int on_soon(sd_event_source *source, void *arg)
 {
 	struct job *j = arg;
 
-	(void)source;
 	if (j->context->dry_run)
 		dry_run(j);
 	else if (job_ready(j) && job_keeps(j))
@@ -318,8 +317,6 @@ static int on_soon(sd_event_source *source, void *arg)
 
 static int on_retry(sd_event_source *source, uint64_t usec, void *arg)
 {
-	(void)source;
-	(void)usec;
 	job_again(arg);
 	return 0;
 }
@@ -370,7 +367,6 @@ static void on_deleted(const char *key, int64_t revision, void *arg)
 	struct watched *w = arg;
 	struct job *j = w->job;
 
-	(void)revision;
 	if (kept_deleted(&j->kept, j->tree, w->went_back, key) < 0)
 		log_error("confd", "%s: out of memory for %s", j->resource.name, key);
 	key_tree_remove(j->tree, key);
@@ -381,7 +377,6 @@ static void on_in_sync(int64_t revision, void *arg)
 {
 	struct watched *w = arg;
 
-	(void)revision;
 	w->in_sync = true;
 	w->went_back = false;
 	if (job_ready(w->job)) {
@@ -483,7 +478,6 @@ static void on_bird(const struct bird_version *version, void *arg)
 {
 	struct job *j = arg;
 
-	(void)version;
 	if (publish_last(j->publish)->result == PUBLISH_UNHEARD)
 		job_again(j);
 }

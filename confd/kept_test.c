@@ -53,7 +53,6 @@ static void what_is_the_same_was_not_lost(void **unused)
 {
 	struct world w = went_back();
 
-	(void)unused;
 	put(&w, "/a", "1");
 	put(&w, "/b", "{ \"x\": 1 }");
 	put(&w, "/new", "1");
@@ -64,7 +63,6 @@ static void what_a_listing_lacks_is_lost_until_it_is_written(void **unused)
 {
 	struct world w = went_back();
 
-	(void)unused;
 	gone(&w, "/a");
 	gone(&w, "/b");
 	w.listing = false;
@@ -82,7 +80,6 @@ static void an_older_value_is_lost_until_the_key_is_written_or_deleted(void **un
 {
 	struct world w = went_back();
 
-	(void)unused;
 	put(&w, "/a", "0");
 	put(&w, "/b", "0");
 	w.listing = false;
@@ -98,7 +95,6 @@ static void a_second_listing_with_the_former_values_ends_it(void **unused)
 {
 	struct world w = went_back();
 
-	(void)unused;
 	gone(&w, "/a");
 	put(&w, "/b", "0");
 	put(&w, "/a", "5");
@@ -112,7 +108,6 @@ static void a_deletion_that_somebody_asked_for_loses_nothing(void **unused)
 {
 	struct world w = went_back();
 
-	(void)unused;
 	w.listing = false;
 	gone(&w, "/a");
 	put(&w, "/b", "2");

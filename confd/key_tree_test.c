@@ -62,7 +62,6 @@ static void expect_tree(struct key_tree *t, const char *prefix, bool all, const 
 
 static void keys_are_folders(void **unused)
 {
-	(void)unused;
 	EXPECT("/a/", "{\"b\":{\"c\":\"x\",\"d\":\"y\"},\"e\":\"z\"}", { "/a/e", "z" },
 	       { "/a/b/d", "y" }, { "/a/b/c", "x" });
 	EXPECT("/", "{\"a\":{\"b\":\"x\"}}", { "/a/b", "x" });
@@ -70,13 +69,11 @@ static void keys_are_folders(void **unused)
 
 static void keys_outside_the_prefix_are_left_out(void **unused)
 {
-	(void)unused;
 	EXPECT("/a/", "{\"b\":\"x\"}", { "/a/b", "x" }, { "/b/c", "y" }, { "/a", "z" });
 }
 
 static void values_that_are_json_are_parsed(void **unused)
 {
-	(void)unused;
 	EXPECT("/",
 	       "{\"array\":[1,2],\"false\":false,\"float\":1.50,\"int\":-5,"
 	       "\"object\":{\"x\":{\"y\":null}},\"true\":true}",
@@ -86,7 +83,6 @@ static void values_that_are_json_are_parsed(void **unused)
 
 static void other_values_are_texts_byte_for_byte(void **unused)
 {
-	(void)unused;
 	EXPECT("/",
 	       "{\"a\":\"007\",\"b\":\"null\",\"c\":\"\\\"x\\\"\",\"d\":\"10.0.0.1\",\"e\":\"\","
 	       "\"f\":\"{\\\"x\\\":1} y\",\"g\":\"99999999999999999999999\",\"h\":\"trueish\","
@@ -98,7 +94,6 @@ static void other_values_are_texts_byte_for_byte(void **unused)
 
 static void a_text_keeps_its_nul_and_its_bad_utf8(void **unused)
 {
-	(void)unused;
 	AUTO(key_tree_free) struct key_tree *t = make(NULL, 0);
 	AUTO(json_put) struct json_object *o = NULL;
 	struct json_object *x;
@@ -112,7 +107,6 @@ static void a_text_keeps_its_nul_and_its_bad_utf8(void **unused)
 
 static void a_key_that_is_a_folder_too_has_its_value_under_a_name(void **unused)
 {
-	(void)unused;
 	EXPECT("/", "{\"a\":{\"@value\":\"x\",\"b\":\"y\"}}", { "/a", "x" }, { "/a/b", "y" });
 	/* An object is a value as others are: its fields and the keys below it do not mix. */
 	EXPECT("/", "{\"a\":{\"@value\":{\"b\":1},\"b\":\"y\"}}", { "/a", "{\"b\":1}" },
@@ -124,14 +118,12 @@ static void a_key_that_is_a_folder_too_has_its_value_under_a_name(void **unused)
 
 static void names_are_kept_verbatim(void **unused)
 {
-	(void)unused;
 	EXPECT("/", "{\"\":{\"a b\":{\"\":\"x\"}},\"q\\\"\\n\":\"y\"}", { "//a b/", "x" },
 	       { "/q\"\n", "y" });
 }
 
 static void a_key_of_very_many_parts_ends_in_one_name(void **unused)
 {
-	(void)unused;
 	AUTO(key_tree_free) struct key_tree *t = make(NULL, 0);
 	AUTO(json_put) struct json_object *o = NULL;
 	struct json_object *in;
@@ -149,7 +141,6 @@ static void a_key_of_very_many_parts_ends_in_one_name(void **unused)
 
 static void a_put_replaces_and_a_removed_key_leaves_no_folder(void **unused)
 {
-	(void)unused;
 	AUTO(key_tree_free) struct key_tree *t = make(PAIRS({ "/a/b", "x" }, { "/c", "y" }));
 
 	assert_int_equal(key_tree_put(t, "/c", "z", 1), 0);
@@ -163,7 +154,6 @@ static void a_put_replaces_and_a_removed_key_leaves_no_folder(void **unused)
 
 static void a_folder_can_be_walked_through(void **unused)
 {
-	(void)unused;
 	AUTO(key_tree_free)
 	struct key_tree *t = make(
 		PAIRS({ "/n/b", "{\"ip\":\"2\"}" }, { "/n/a", "{\"ip\":\"1\"}" }));
@@ -179,7 +169,6 @@ static void a_folder_can_be_walked_through(void **unused)
 
 static void a_member_that_is_no_object_becomes_one_in_the_list(void **unused)
 {
-	(void)unused;
 	AUTO(key_tree_free) struct key_tree *t = make(PAIRS({ "/a", "x" }, { "/b", "[1]" }));
 
 	expect_tree(t, "/", true,
@@ -190,7 +179,6 @@ static void a_member_that_is_no_object_becomes_one_in_the_list(void **unused)
 
 static void an_empty_tree_is_an_empty_folder(void **unused)
 {
-	(void)unused;
 	AUTO(key_tree_free) struct key_tree *t = make(NULL, 0);
 
 	expect_tree(t, "/", true, "{\"@list\":[]}");

@@ -17,7 +17,6 @@ static char folder[64];
 
 static int set_up(void **unused)
 {
-	(void)unused;
 	snprintf(folder, sizeof(folder), "/tmp/roost-origin-XXXXXX");
 	return !mkdtemp(folder);
 }
@@ -26,7 +25,6 @@ static int tear_down(void **unused)
 {
 	char line[128];
 
-	(void)unused;
 	snprintf(line, sizeof(line), "rm -r %s", folder);
 	return system(line);
 }
@@ -46,7 +44,6 @@ static void what_was_written_is_read(void **unused)
 {
 	struct err err = { "" };
 
-	(void)unused;
 	expect(0, 0, false);
 	assert_int_equal(
 		origin_write(folder, "web", &(struct origin){ UINT64_MAX, 42, true }, &err), 0);
@@ -70,7 +67,6 @@ static void damage_is_told_and_nothing_is_taken_from_it(void **unused)
 	struct origin o = { 1, 1, false };
 	struct err err = { "" };
 
-	(void)unused;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		assert_int_equal(file_publish(dir, "web", 0600, texts[i], strlen(texts[i])), 0);
 		assert_int_equal(origin_read(folder, "web", &o, &err), -EBADMSG);
@@ -83,7 +79,6 @@ static void another_cluster_or_a_lower_revision_went_back(void **unused)
 {
 	const struct origin none = { 0 }, o = { 7, 42, false }, keeps = { 7, 42, true };
 
-	(void)unused;
 	assert_false(origin_went_back(&none, 7, 1));
 	assert_false(origin_went_back(&o, 7, 42));
 	assert_false(origin_went_back(&o, 7, 43));

@@ -12,7 +12,6 @@
 
 static void the_first_change_goes_at_once(void **unused)
 {
-	(void)unused;
 	struct pace pace = { 0 };
 
 	assert_int_equal(pace_wait(&pace, 0), 0);
@@ -21,7 +20,6 @@ static void the_first_change_goes_at_once(void **unused)
 
 static void after_a_publication_the_next_waits_out_the_interval(void **unused)
 {
-	(void)unused;
 	struct pace pace = { 0 };
 
 	pace_hold(&pace, 1000, PACE_PUBLISHED_US);
@@ -33,7 +31,6 @@ static void after_a_publication_the_next_waits_out_the_interval(void **unused)
 
 static void a_short_hold_does_not_end_a_long_one(void **unused)
 {
-	(void)unused;
 	struct pace pace = { 0 };
 
 	pace_hold(&pace, 0, PACE_PUBLISHED_US);
@@ -44,7 +41,6 @@ static void a_short_hold_does_not_end_a_long_one(void **unused)
 /* A change every millisecond for a second; each publication takes 5 ms. */
 static void a_thousand_changes_in_a_second_are_five_publications(void **unused)
 {
-	(void)unused;
 	struct pace pace = { 0 };
 	unsigned published = 0;
 	bool dirty = false;

@@ -229,8 +229,6 @@ static int on_time(sd_event_source *source, uint64_t usec, void *arg)
 	size_t len;
 	int r;
 
-	(void)source;
-	(void)usec;
 	/* Rendering itself may find that something has changed: then it comes after this one. */
 	if (p->state != IDLE)
 		return 0;

@@ -139,8 +139,6 @@ static void expect_mode(struct world *w, const char *name, mode_t mode)
 
 static int count(int dir, const char *name, void *arg)
 {
-	(void)dir;
-	(void)name;
 	++*(int *)arg;
 	return 0;
 }
@@ -363,7 +361,6 @@ static int start_nothing(const char *path, publish_answer_fn *answer, void *answ
 {
 	struct world *w = arg;
 
-	(void)err;
 	assert_string_equal(path, w->path);
 	pending = answer;
 	pending_arg = answer_arg;
@@ -372,7 +369,6 @@ static int start_nothing(const char *path, publish_answer_fn *answer, void *answ
 
 static void cancel_nothing(void *arg)
 {
-	(void)arg;
 	cancelled++;
 }
 
@@ -535,7 +531,6 @@ static int render_and_change(char **ret, size_t *ret_len, void *arg, struct err 
 {
 	struct world *w = arg;
 
-	(void)err;
 	if (w->n_told == 0 && w->next[0] == 'a') {
 		w->next = "b\n";
 		publish_changed(w->publish);
@@ -632,7 +627,6 @@ static void a_candidate_in_the_way_is_replaced(void **state)
 
 static bool is_foreign(const char *text, size_t len, void *arg)
 {
-	(void)arg;
 	return len < 4 || memcmp(text, "ours", 4) != 0;
 }
 

@@ -20,7 +20,6 @@ static int refuse_unknown(struct json_object *doc, struct err *err)
 	json_object_object_foreach(doc, name, value) {
 		bool known = false;
 
-		(void)value;
 		for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
 			known |= strcmp(fields[i], name) == 0;
 		if (!known)

@@ -42,7 +42,6 @@ static int note(int dir, const char *name, void *arg)
 	struct load *l = arg;
 	const char **grown;
 
-	(void)dir;
 	if (n <= s || strcmp(name + n - s, SUFFIX) != 0)
 		return 0;
 	if (l->only && (strlen(l->only) != n - s || memcmp(l->only, name, n - s) != 0))

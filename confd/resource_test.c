@@ -31,7 +31,6 @@
 
 static void the_smallest_one_has_defaults(void **unused)
 {
-	(void)unused;
 	READ(r, "{" SMALL "}");
 	assert_string_equal(r.name, "web");
 	assert_string_equal(r.source, "t");
@@ -49,7 +48,6 @@ static void the_smallest_one_has_defaults(void **unused)
 
 static void everything_can_be_said_with_comments(void **unused)
 {
-	(void)unused;
 	READ(r, "{ // a comment\n"
 		"\"template\": \"/srv/t.mustache\", \"dest\": \"/etc/x y\", \"mode\": \"0600\",\n"
 		"\"owner\": \"bird\", \"group\": \"65534\", \"prefix\": \"/app/\",\n"
@@ -72,7 +70,6 @@ static void everything_can_be_said_with_comments(void **unused)
 
 static void a_command_may_be_a_line_for_the_shell(void **unused)
 {
-	(void)unused;
 	READ(r, "{" SMALL ",\"check\":\"prog -c {}\",\"reload\":\"kill -HUP $(cat /run/pid)\"}");
 	assert_string_equal(r.check.line, "prog -c {}");
 	assert_string_equal(r.reload.line, "kill -HUP $(cat /run/pid)");
@@ -80,7 +77,6 @@ static void a_command_may_be_a_line_for_the_shell(void **unused)
 
 static void a_line_gets_no_path_that_the_shell_might_act_on(void **unused)
 {
-	(void)unused;
 	const char *rest = "\"template\":\"t\",\"keys\":[\"k\"]";
 	char text[256];
 
@@ -97,7 +93,6 @@ static void a_line_gets_no_path_that_the_shell_might_act_on(void **unused)
 
 static void what_is_missing_is_named(void **unused)
 {
-	(void)unused;
 	REFUSED("{\"dest\":\"/d\",\"keys\":[\"k\"]}", "field \"template\": is missing");
 	REFUSED("{\"template\":\"t\",\"keys\":[\"k\"]}", "field \"dest\": is missing");
 	REFUSED("{\"template\":\"t\",\"dest\":\"/d\"}",
@@ -108,7 +103,6 @@ static void what_is_missing_is_named(void **unused)
 
 static void what_is_wrong_is_named(void **unused)
 {
-	(void)unused;
 	REFUSED("{" SMALL ",\"chekc\":\"x\"}", "unknown field \"chekc\"");
 	REFUSED("{" SMALL ",\"mode\":\"999\"}",
 		"field \"mode\": \"999\" is not a mode: octal digits in quotes, as \"0640\"");
@@ -140,7 +134,6 @@ static void what_is_wrong_is_named(void **unused)
 
 static void braces_become_the_path(void **unused)
 {
-	(void)unused;
 	AUTO(free) char *two = command_fill("a {} b={}", "/x");
 	AUTO(free) char *none = command_fill("{ }", "/x");
 

@@ -122,7 +122,6 @@ static void on_registered(const struct fence *f, void *arg)
 {
 	struct back *b = arg;
 
-	(void)f;
 	b->registered = true;
 	for (unsigned i = 0; i < BLOCKS; i++)
 		if (b->belief[i] == OURS)
@@ -133,25 +132,19 @@ static void on_registered(const struct fence *f, void *arg)
 
 static void on_unregistered(const char *why, void *arg)
 {
-	(void)why;
 	((struct back *)arg)->registered = false;
 }
 
 static void on_lost(const char *why, void *arg)
 {
-	(void)why;
-	(void)arg;
 }
 
 static void on_removed(const struct node_removed *removed, void *arg)
 {
-	(void)removed;
-	(void)arg;
 }
 
 static bool holds(void *arg)
 {
-	(void)arg;
 	return true;
 }
 
@@ -253,7 +246,6 @@ static void it_returns_at_any_moment(void **unused)
 	unsigned lost, none = 0, some = 0, all = 0;
 	int stop = -12;
 
-	(void)unused;
 	for (bool under_way = true; under_way;) {
 		under_way = run(stop, true, false, &lost);
 		none += lost == 0;
@@ -274,7 +266,6 @@ static void nobody_else_wants_them(void **unused)
 	unsigned lost;
 	int stop = -12;
 
-	(void)unused;
 	while (run(stop, false, stop & 1, &lost)) {
 		assert_int_equal(lost, 0);
 		stop++;
@@ -327,7 +318,6 @@ static void lost_and_late_transactions_of_the_reclaim(void **unused)
 	static const enum store_fake_fate fates[] = { STORE_FAKE_LOSE_REPLY,
 						      STORE_FAKE_LOSE_REQUEST, STORE_FAKE_LATE };
 
-	(void)unused;
 	for (unsigned nth = 0; nth < 4; nth++)
 		for (unsigned f = 0; f < ARRAY_SIZE(fates); f++) {
 			run_with_fault(nth, fates[f], false);

@@ -44,7 +44,6 @@ static void a_silent_node_keeps_everything(void **unused)
 {
 	struct world *w = two_nodes(2);
 
-	(void)unused;
 	world_pass(w, 3 * 3600);
 	expect_whole(w);
 	assert_int_equal(keeper_stats(w->keeper).silent, 2);
@@ -55,7 +54,6 @@ static void a_removed_and_silent_node_is_reclaimed_after_its_time(void **unused)
 {
 	struct world *w = two_nodes(2);
 
-	(void)unused;
 	world_pass(w, 5);
 	put(w, "removed/n1", REMOVED);
 	world_pass(w, 3590);
@@ -74,7 +72,6 @@ static void the_record_says_how_long(void **unused)
 {
 	struct world *w = two_nodes(2);
 
-	(void)unused;
 	put(w, "config", "{\"reclaimAfter\":14400}");
 	put(w, "node/n1", PROMISES("900"));
 	put(w, "removed/n1", REMOVED);
@@ -91,7 +88,6 @@ static void a_config_that_is_lowered_or_broken_shortens_nothing(void **unused)
 	static const char *const configs[] = { "{\"reclaimAfter\":900}",
 					       "{\"reclaimAfter\":\"4h\"}" };
 
-	(void)unused;
 	for (size_t i = 0; i < ARRAY_SIZE(configs); i++) {
 		struct world *w = two_nodes(2);
 
@@ -113,7 +109,6 @@ static void a_record_without_a_promise_waits_as_config_says_or_an_hour(void **un
 {
 	struct world *w = two_nodes(2);
 
-	(void)unused;
 	put(w, "config", "{\"reclaimAfter\":900}");
 	put(w, "removed/n1", REMOVED);
 	world_pass(w, 3590);
@@ -127,7 +122,6 @@ static void a_record_that_cannot_be_read_is_only_freed_by_an_operators_word(void
 {
 	struct world *w = two_nodes(2);
 
-	(void)unused;
 	put(w, "node/n1", "{\"machine\":7}");
 	put(w, "removed/n1", REMOVED);
 	world_pass(w, 4 * 3600);
@@ -144,7 +138,6 @@ static void nothing_is_freed_while_a_recovery_is_open(void **unused)
 {
 	struct world *w = two_nodes(2);
 
-	(void)unused;
 	put(w, "recovery", "{\"id\":\"r1\",\"longest\":3600}");
 	put(w, "removed/n1", REMOVED_NOW);
 	world_pass(w, 2 * 3600);
@@ -161,7 +154,6 @@ static void with_now_it_is_reclaimed_at_once(void **unused)
 {
 	struct world *w = two_nodes(300);
 
-	(void)unused;
 	put(w, "removed/n1", REMOVED_NOW);
 	world_run(w);
 	expect_gone(w);
@@ -173,7 +165,6 @@ static void what_etcd_refuses_is_tried_ever_more_slowly(void **unused)
 	struct world *w = two_nodes(2);
 	unsigned before;
 
-	(void)unused;
 	world_run(w);
 	store_fake_fail_next(w->store, STORE_FAKE_WRITE, P "node/", 1000, -EACCES);
 	before = store_fake_faults_left(w->store);
@@ -191,7 +182,6 @@ static void a_living_lease_is_never_reclaimed(void **unused)
 {
 	struct world *w = two_nodes(2);
 
-	(void)unused;
 	put(w, "status/node/n1", "{}");
 	put(w, "removed/n1", REMOVED_NOW);
 	world_pass(w, 2 * 3600);
@@ -215,7 +205,6 @@ static void a_registration_after_the_removal_starts_the_time_anew(void **unused)
 {
 	struct world *w = two_nodes(2);
 
-	(void)unused;
 	store_fake_delete(w->store, P "node/n1", NULL);
 	put(w, "removed/n1", REMOVED_NOW);
 	put(w, "node/n1", NODE_VALUE);
@@ -234,7 +223,6 @@ static void another_leader_starts_the_time_anew(void **unused)
 {
 	struct world *w = two_nodes(2);
 
-	(void)unused;
 	put(w, "removed/n1", REMOVED);
 	world_pass(w, 3000);
 	store_fake_delete(w->store, P "leader/controller", NULL);
@@ -251,7 +239,6 @@ static void what_one_leadership_showed_is_not_shown_by_the_next(void **unused)
 	struct world *w = two_nodes(2);
 	struct keeper_stats s;
 
-	(void)unused;
 	put(w, "static-route/vpn", "{\"subnet\":\"10.9.0.0/16\"}");
 	put(w, "status/node/n1", "{}");
 	put(w, "removed/n1", REMOVED);
@@ -277,7 +264,6 @@ static void a_removal_that_cannot_be_read_is_no_command(void **unused)
 {
 	struct world *w = two_nodes(2);
 
-	(void)unused;
 	put(w, "removed/n1", "{\"now\":\"yes\"}");
 	world_pass(w, 2 * 3600);
 	expect_whole(w);
@@ -288,7 +274,6 @@ static void a_removal_taken_back_stops_it(void **unused)
 {
 	struct world *w = two_nodes(2);
 
-	(void)unused;
 	put(w, "removed/n1", REMOVED);
 	world_pass(w, 3500);
 	store_fake_delete(w->store, P "removed/n1", NULL);
@@ -301,7 +286,6 @@ static void a_removal_taken_back_stops_it(void **unused)
 
 static void no_transaction_is_larger_than_etcd_takes(void **unused)
 {
-	(void)unused;
 	for (unsigned blocks = 35; blocks < 50; blocks++) {
 		struct world *w = two_nodes(blocks);
 
@@ -323,7 +307,6 @@ static void look_for_token(struct store *s, const struct store_txn *txn, void *a
 	struct world *w = arg;
 	bool compares = false, puts = false;
 
-	(void)s;
 	if (!elect_token(w->elect) || !txn->n_success || txn->success[0].kind == STORE_GET)
 		return;
 	for (size_t i = 0; i < txn->n_compares; i++)
@@ -340,7 +323,6 @@ static void every_transaction_compares_the_token(void **unused)
 {
 	struct world *w = two_nodes(100);
 
-	(void)unused;
 	unfenced = 0;
 	world_run(w);
 	store_fake_before_txn(w->store, look_for_token, w);
@@ -360,7 +342,6 @@ static void a_late_transaction_of_an_old_leader_does_nothing(void **unused)
 {
 	struct world *w = two_nodes(2);
 
-	(void)unused;
 	world_run(w);
 	store_fake_next(w->store, STORE_FAKE_WRITE, P "node/n1", 1, STORE_FAKE_LATE);
 	put(w, "removed/n1", REMOVED_NOW);
@@ -381,7 +362,6 @@ static void an_orphan_is_mended_when_it_is_seen_twice(void **unused)
 {
 	struct world *w = two_nodes(2);
 
-	(void)unused;
 	store_fake_delete(w->store, P "host/n1/ipv4/block/default/10.1.0.16-28", NULL);
 	put(w, "host/n1/ipv4/block/default/10.1.9.0-28", "{\"pool\":\"web\"}");
 	put(w, "extent/other/gone", "{\"cidr\":\"10.9.0.0/16\",\"blockSize\":28}");
@@ -404,7 +384,6 @@ static void what_changes_between_two_looks_is_left_alone(void **unused)
 {
 	struct world *w = two_nodes(2);
 
-	(void)unused;
 	for (unsigned i = 0; i < 10; i++) {
 		put(w, "host/n1/ipv4/block/default/10.1.9.0-28", "{\"pool\":\"web\"}");
 		world_pass(w, 45);
@@ -419,7 +398,6 @@ static void a_route_that_is_deleted_waits_for_a_dead_node_to_be_removed(void **u
 {
 	struct world *w = two_nodes(1);
 
-	(void)unused;
 	put(w, "static-route/vpn",
 	    "{\"subnet\":\"10.9.0.0/16\",\"deleting\":\"2026-11-16T02:45:55Z\"}");
 	put(w, "status/static-route/vpn/n1", "{\"subnet\":\"10.9.0.0/16\"}");
@@ -453,7 +431,6 @@ static void a_report_in_the_last_moment_keeps_the_record(void **unused)
 	struct world *w = two_nodes(1);
 	bool reported = false;
 
-	(void)unused;
 	world_pass(w, 10);
 	store_fake_before_txn(w->store, report_before_the_end, &reported);
 	put(w, "static-route/vpn",
@@ -473,7 +450,6 @@ static void a_full_pool_is_told_and_those_with_surplus_are_asked(void **unused)
 {
 	struct world *w = two_nodes(3);
 
-	(void)unused;
 	/* n1 has three, two of them empty; n2 has one and no address is free in it. */
 	store_fake_delete(w->store, P "host/n1/address/default/10.1.0.1", NULL);
 	store_fake_delete(w->store, P "host/n1/address/default/10.1.0.17", NULL);
@@ -504,7 +480,6 @@ static void a_pool_that_is_well_has_no_status(void **unused)
 	struct world *w = two_nodes(3);
 	int64_t before;
 
-	(void)unused;
 	world_pass(w, 10);
 	assert_false(has(w, "status/pool/web"));
 	put(w, "pool/web", "{\"cidr\":\"10.1.0.0/16\",\"blockSize\":99}");
@@ -522,7 +497,6 @@ static void nodes_that_lack_preallocated_blocks_are_counted(void **unused)
 {
 	struct world *w = two_nodes(2);
 
-	(void)unused;
 	put(w, "pool/web",
 	    "{\"cidr\":\"10.1.0.0/16\",\"blockSize\":28,\"preallocate\":2,\"nodeSelector\":\"asn "
 	    "!= 'x'\"}");
@@ -547,7 +521,6 @@ static void an_expired_lease_waits_until_this_leader_has_led_for_the_grace(void 
 {
 	struct world *w = world_begin();
 
-	(void)unused;
 	web_pool(w);
 	put(w, "node/lease-192.0.2.5", NODE_VALUE);
 	put(w, "node/lease-192.0.2.6", NODE_VALUE);

@@ -33,7 +33,6 @@ static inline void world_elected(int64_t token, void *arg)
 {
 	struct world *w = arg;
 
-	(void)token;
 	assert_int_equal(keeper_start(w->keeper), 0);
 }
 
@@ -41,7 +40,6 @@ static inline void world_deposed(const char *why, void *arg)
 {
 	struct world *w = arg;
 
-	(void)why;
 	keeper_stop(w->keeper);
 }
 

@@ -31,7 +31,6 @@ static void a_session_is_a_row(void **unused)
 		      "\"since\":\"T\",\"imported\":3,\"exported\":1},"
 		      "{\"name\":\"p_tor\",\"state\":\"Active\",\"error\":\"refused\"}]}");
 
-	(void)unused;
 	assert_string_equal(PRINT(rows),
 			    "[{\"node\":\"n1\",\"session\":\"n_n2\",\"peer\":\"192.0.2.2\","
 			    "\"asn\":64512,\"state\":\"Established\",\"up\":true,\"since\":\"T\","
@@ -53,7 +52,6 @@ static void the_reason(const char *json, const char *state, const char *words, b
 
 static void a_node_without_sessions_says_why(void **unused)
 {
-	(void)unused;
 	the_reason(NULL, "silent", "nothing for a minute", false);
 	the_reason("{}", "unmanaged", "--bird-config is none", true);
 	the_reason("{\"bird\":{\"connected\":false}}", "down", "cannot reach BIRD", false);
@@ -75,7 +73,6 @@ static void what_is_down_comes_first(void **unused)
 		"{\"node\":\"a\",\"session\":\"z\",\"up\":false},"
 		"{\"node\":\"a\",\"session\":\"c\",\"up\":true}]");
 
-	(void)unused;
 	bgp_rows_sort(rows);
 	assert_string_equal(PRINT(rows), "[{\"node\":\"a\",\"session\":\"z\",\"up\":false},"
 					 "{\"node\":\"b\",\"session\":\"y\",\"up\":false},"

@@ -50,7 +50,6 @@ static char *candidates(const char *const *words, size_t n)
 
 static void nouns_then_verbs(void **unused)
 {
-	(void)unused;
 	OFFERS("pool peer ", "p");
 	OFFERS("show set ", "config", "s");
 	OFFERS("", "frobnicate", "");
@@ -60,7 +59,6 @@ static void nouns_then_verbs(void **unused)
 
 static void flags_are_those_of_the_command(void **unused)
 {
-	(void)unused;
 	OFFERS("--yes ", "pool", "delete", "web", "--y");
 	OFFERS("", "pool", "show", "web", "--y");
 	OFFERS("--watch ", "pool", "list", "--w");
@@ -71,7 +69,6 @@ static void flags_are_those_of_the_command(void **unused)
 
 static void fields_come_from_the_record(void **unused)
 {
-	(void)unused;
 	OFFERS("blockSize= ", "pool", "create", "web", "bl");
 	OFFERS("disabled=true disabled=false ", "pool", "edit", "web", "cidr=x", "disabled=");
 	OFFERS("bgp.holdTime= ", "config", "set", "bgp.ho");
@@ -81,7 +78,6 @@ static void fields_come_from_the_record(void **unused)
 
 static void names_come_from_etcd(void **unused)
 {
-	(void)unused;
 	KEYS(KEYS_POOL, "pool", "show", "");
 	KEYS("none", "pool", "show", "web", "");
 	KEYS("none", "pool", "create", "");

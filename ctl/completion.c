@@ -123,7 +123,6 @@ int complete_run(struct ctl *ctl, struct err *err)
 {
 	struct completion c;
 
-	(void)err;
 	if (ctl->n_args == 0)
 		return 0;
 	c = complete_find(commands, ctl->args, ctl->n_args);

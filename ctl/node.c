@@ -56,7 +56,6 @@ static int node_list_read(struct ctl *ctl, struct json_object **ret, struct err 
 	json_object_object_foreach(names, name, unused) {
 		struct json_object *row = NULL;
 
-		(void)unused;
 		r = nodes_row(ctl, &nodes, name, &row, err);
 		if (r < 0)
 			return r;
@@ -209,7 +208,6 @@ static int set_drain(struct json_object *spec, void *arg, struct err *err)
 {
 	const bool *drain = arg;
 
-	(void)err;
 	if (*drain)
 		json_object_object_add(spec, "drain", json_object_new_boolean(true));
 	else

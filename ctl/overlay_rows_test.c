@@ -29,7 +29,6 @@ static void expect(const char *json, size_t n, const char *const *want)
 
 static void what_is_wrong_comes_first(void **unused)
 {
-	(void)unused;
 	EXPECT("{\"remotes\":[{\"node\":\"a\",\"underlay\":\"2001:db8::2\",\"mac\":\"m1\","
 	       "\"vtep\":[],\"blocks\":[{\"block\":\"10.1.0.0/26\",\"way\":\"tunnel\"},"
 	       "{\"block\":\"10.1.1.0/26\",\"way\":\"missing\"}]},"
@@ -48,7 +47,6 @@ static void what_is_wrong_comes_first(void **unused)
 
 static void without_an_overlay_there_is_nothing(void **unused)
 {
-	(void)unused;
 	expect("{\"tunnels\":[],\"remotes\":[],\"unreachable\":[]}", 0, NULL);
 	expect("{}", 0, NULL);
 }

@@ -97,7 +97,6 @@ static void expect(const char *json, const struct entry *said, size_t n, const c
 
 static void nodes_are_counted_by_what_they_say(void **unused)
 {
-	(void)unused;
 	expect("{\"subnet\":\"10.9.0.0/16\"}",
 	       SAID({ "status/static-route/vp/n1", "{}" }, ON("n1", THERE NOW),
 		    ON("n2", NOW ",\"error\":\"no gateway\""), ON("n3", THERE OLD),
@@ -111,7 +110,6 @@ static void nodes_are_counted_by_what_they_say(void **unused)
 
 static void only_selected_nodes_are_expected_to_report(void **unused)
 {
-	(void)unused;
 	expect("{\"subnet\":\"10.9.0.0/16\",\"nodeSelector\":\"zone == 'a'\"}",
 	       SAID(ON("n1", THERE NOW), ON("n2", THERE NOW)),
 	       "ok: applied 2/2\nn1 applied 192.0.2.1 -\nn2 applied 192.0.2.1 -\n");
@@ -126,7 +124,6 @@ static void only_selected_nodes_are_expected_to_report(void **unused)
 
 static void a_record_that_is_wrong_concerns_the_nodes_that_it_selects(void **unused)
 {
-	(void)unused;
 	expect("{\"subnet\":7,\"nodeSelector\":\"zone == 'b'\"}",
 	       SAID(ON("n3", NOW ",\"error\":\"7 is no prefix\"")),
 	       "invalid: applied 0/1, 1 error\nn3 error - 7 is no prefix\n");
@@ -139,7 +136,6 @@ static void a_record_that_is_wrong_concerns_the_nodes_that_it_selects(void **unu
 
 static void what_is_deleted_waits_for_those_that_report(void **unused)
 {
-	(void)unused;
 	expect("{\"subnet\":\"10.9.0.0/16\",\"deleting\":\"2026-11-16T02:45:55Z\"}",
 	       SAID(ON("n2", THERE OLD)),
 	       "deleting: deleting, 1 withdrawing\nn2 withdrawing 192.0.2.1 -\n");
@@ -147,7 +143,6 @@ static void what_is_deleted_waits_for_those_that_report(void **unused)
 
 static void a_status_that_cannot_be_read_is_an_error(void **unused)
 {
-	(void)unused;
 	expect("{\"subnet\":\"10.9.0.0/16\",\"nodeSelector\":\"zone == 'b'\"}",
 	       SAID(ON("n3", "\"table\":\"x\"")),
 	       "error: applied 0/1, 1 error\nn3 error - status/static-route/vpn/n3: field "

@@ -59,7 +59,6 @@ static void the_overlay_has_a_line_of_its_own(void **unused)
 		"\"missing\":1},\"health\":\"ok\"}");
 	AUTO(status_view_done) struct status_view v = status_view_new();
 
-	(void)unused;
 	status_view_agent(&v, status);
 	assert_string_equal(
 		json_object_to_json_string_ext(json_object_array_get_idx(v.parts, 4),
@@ -76,7 +75,6 @@ static void the_overlay_has_a_line_of_its_own(void **unused)
 
 static void a_node_that_is_well_has_five_lines(void **unused)
 {
-	(void)unused;
 	expect("{" WELL "\"health\":\"ok\"}", "ok",
 	       "agent | ok | roostd 0.1.0 since 2026-01-01T00:00:00Z on node n1; 192.0.2.1: "
 	       "configured\n"
@@ -89,7 +87,6 @@ static void a_node_that_is_well_has_five_lines(void **unused)
 
 static void a_problem_marks_its_part_with_its_level(void **unused)
 {
-	(void)unused;
 	expect("{" WELL "\"drained\":true,\"bird\":{\"connected\":false},\"health\":["
 	       "{\"part\":\"pool-full/"
 	       "web\",\"level\":\"error\",\"reason\":\"full\",\"since\":\"T\"},"
@@ -112,7 +109,6 @@ static void what_is_merely_told_is_no_problem(void **unused)
 {
 	AUTO(status_view_done) struct status_view v = status_view_new();
 
-	(void)unused;
 	status_problem(&v, "info", "", "drain", "no new pods");
 	assert_string_equal(status_view_state(&v), "ok");
 	status_problem(&v, "warning", "", "etcd", "away");
@@ -122,7 +118,6 @@ static void what_is_merely_told_is_no_problem(void **unused)
 /* An older agent, or a damaged one: nothing is assumed. */
 static void an_agent_that_is_not_ready_is_a_problem_of_its_own(void **unused)
 {
-	(void)unused;
 	expect("{\"version\":\"1\",\"node\":\"n1\",\"started\":\"T\",\"ready\":false,"
 	       "\"reason\":\"not registered yet\",\"bird\":{\"connected\":true,\"version\":\"2\","
 	       "\"protocol\":\"ospf\",\"configuration\":\"none\"}}",
@@ -137,7 +132,6 @@ static void an_agent_that_is_not_ready_is_a_problem_of_its_own(void **unused)
 
 static void a_lease_server_is_called_so(void **unused)
 {
-	(void)unused;
 	expect("{\"version\":\"1\",\"started\":\"T\",\"node\":\"n1\",\"ready\":true,"
 	       "\"etcd\":{\"connected\":false,\"server\":\"lease-server\",\"error\":\"gone\"},"
 	       "\"bird\":{\"connected\":true,\"version\":\"2\",\"protocol\":\"ospf\","
@@ -153,7 +147,6 @@ static void a_lease_server_is_called_so(void **unused)
 
 static void every_part_of_health_has_its_place(void **unused)
 {
-	(void)unused;
 	assert_string_equal(status_part_of("etcd"), "etcd");
 	assert_string_equal(status_part_of("bird-config"), "bird");
 	assert_string_equal(status_part_of("bird-other"), "agent");

@@ -27,7 +27,6 @@ int version_run(struct ctl *ctl, struct err *err)
 
 int examples_run(struct ctl *ctl, struct err *err)
 {
-	(void)err;
 	for (const struct command *c = commands; c->noun; c++)
 		for (size_t i = 0; c->examples && c->examples[i]; i++)
 			fprintf(ctl->out.to, "%s\n", c->examples[i]);

@@ -30,7 +30,6 @@ static int64_t fence(void *arg)
 
 static void refused(const struct store_reply *reply, void *arg)
 {
-	(void)reply;
 	((struct bench *)arg)->refusals++;
 }
 
@@ -51,7 +50,6 @@ static void on_in_sync(int64_t revision, void *arg)
 {
 	struct bench *b = arg;
 
-	(void)revision;
 	behind_in_sync(b->behind, true);
 	behind_kick(b->behind);
 }

@@ -374,7 +374,6 @@ static void on_release(bool released, int64_t revision, const char *text, void *
 {
 	struct bench *b = arg;
 
-	(void)text;
 	b->releases++;
 	b->released = released;
 	b->released_revision = revision;

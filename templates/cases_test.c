@@ -51,7 +51,6 @@ static int load(const char *name, char **ret_text, size_t *ret_len, void *arg, s
 {
 	char path[256];
 
-	(void)arg;
 	snprintf(path, sizeof(path), FOLDER "%s.mustache", name);
 	*ret_text = read_all(path, ret_len);
 	return *ret_text ? 0 : err_set(err, -ENOENT, "%s: %m", path);
@@ -106,7 +105,6 @@ static int find_birds(void **unused)
 					      "build/bird-versions/3.1/usr/sbin/bird" };
 	const char *more = getenv("ROOST_BIRDS");
 
-	(void)unused;
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
 		if (access(places[i], X_OK) == 0)
 			birds[n_birds++] = places[i];
@@ -193,7 +191,6 @@ static void every_case_renders_as_expected_and_bird_accepts_it(void **unused)
 {
 	glob_t found;
 
-	(void)unused;
 	assert_int_equal(glob(FOLDER "cases/*.json", 0, NULL, &found), 0);
 	assert_true(found.gl_pathc >= 16);
 	for (size_t i = 0; i < found.gl_pathc; i++)
@@ -236,7 +233,6 @@ static void a_thousand_peers_are_planned_and_rendered(void **unused)
 	struct world w;
 	double start, planned;
 
-	(void)unused;
 	world_make(&w, json);
 	start = seconds();
 	assert_int_equal(desired_bird(&w.in, &plan), 0);

@@ -19,7 +19,6 @@ static void a_proof_counts_for_the_promise_less_the_margin(void **unused)
 {
 	struct authority a = proven(100 * SECOND, 3600);
 
-	(void)unused;
 	assert_int_equal(authority_decide(&a, 100 * SECOND), AUTHORITY_HELD);
 	assert_int_equal(authority_decide(&a, 3100 * SECOND - 1), AUTHORITY_HELD);
 	assert_int_equal(authority_decide(&a, 3100 * SECOND), AUTHORITY_EXPIRED);
@@ -31,7 +30,6 @@ static void the_least_promise_leaves_five_minutes(void **unused)
 {
 	struct authority a = proven(SECOND, 900);
 
-	(void)unused;
 	assert_int_equal(authority_decide(&a, 300 * SECOND), AUTHORITY_HELD);
 	assert_int_equal(authority_decide(&a, 301 * SECOND), AUTHORITY_EXPIRED);
 }
@@ -40,7 +38,6 @@ static void a_promise_below_the_margin_gives_nothing(void **unused)
 {
 	struct authority a = proven(SECOND, 600);
 
-	(void)unused;
 	assert_int_equal(authority_decide(&a, SECOND), AUTHORITY_EXPIRED);
 	a.promise = 0;
 	assert_int_equal(authority_decide(&a, SECOND), AUTHORITY_EXPIRED);
@@ -50,7 +47,6 @@ static void without_a_proof_there_is_none(void **unused)
 {
 	struct authority a = proven(0, 3600);
 
-	(void)unused;
 	assert_int_equal(authority_decide(&a, SECOND), AUTHORITY_UNPROVEN);
 }
 
@@ -58,7 +54,6 @@ static void a_proof_of_another_boot_is_none(void **unused)
 {
 	struct authority a = proven(1000 * SECOND, 3600);
 
-	(void)unused;
 	assert_int_equal(authority_decide(&a, 999 * SECOND), AUTHORITY_UNPROVEN);
 }
 
@@ -66,7 +61,6 @@ static void a_removal_ends_it_whatever_is_proven(void **unused)
 {
 	struct authority a = proven(SECOND, 3600);
 
-	(void)unused;
 	a.removed = true;
 	assert_int_equal(authority_decide(&a, 2 * SECOND), AUTHORITY_REMOVED);
 }
@@ -75,7 +69,6 @@ static void a_shortened_minute_shortens_all(void **unused)
 {
 	struct authority a = proven(SECOND, 900);
 
-	(void)unused;
 	a.minute = 100;
 	assert_int_equal(authority_end(&a), SECOND + SECOND / 2);
 }

@@ -156,7 +156,6 @@ int64_t ipam_fence_revision(const struct ipam *m)
 static void on_index_written(const struct store_reply *reply, void *arg)
 {
 	(void)reply; /* The watch tells. */
-	(void)arg;
 }
 
 /* The whole keys of a block and of its index. */

@@ -68,8 +68,6 @@ static int on_note(sd_event_source *source, const struct inotify_event *event, v
 	struct ipam *m = arg;
 	int r = dir_each(m->spool_dir, read_note, m);
 
-	(void)source;
-	(void)event;
 	if (r < 0)
 		log_error("ipam", "%s/spool: %s", m->o.run_dir, strerror(-r));
 	return 0;

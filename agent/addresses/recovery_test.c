@@ -16,14 +16,12 @@
 
 static void without_a_notice_and_a_record_there_is_nothing_to_do(void **unused)
 {
-	(void)unused;
 	STEP("none", 0);
 	STEP("none", OPEN, .done = true);
 }
 
 static void the_first_to_notice_opens_one(void **unused)
 {
-	(void)unused;
 	STEP("begin", .noticed = true);
 	/* One that the restore brought along is another's, open or not. */
 	STEP("begin", .noticed = true, OPEN, .old = true);
@@ -33,13 +31,11 @@ static void the_first_to_notice_opens_one(void **unused)
 
 static void one_that_went_on_without_us_is_accepted(void **unused)
 {
-	(void)unused;
 	STEP("accept", .noticed = true, OPEN, .done = true);
 }
 
 static void each_says_first_what_it_knows_then_what_it_holds(void **unused)
 {
-	(void)unused;
 	STEP("extend", .noticed = true, OPEN, .longer = true, .certain = true);
 	STEP("assert", .noticed = true, OPEN);
 	STEP("assert", OPEN, .spoken = true, .all_spoken = true, .witness = true);
@@ -48,7 +44,6 @@ static void each_says_first_what_it_knows_then_what_it_holds(void **unused)
 
 static void it_ends_when_all_have_spoken_or_the_silent_give_nothing_any_more(void **unused)
 {
-	(void)unused;
 	STEP("wait", OPEN, .certain = true, .spoken = true);
 	STEP("end", OPEN, .certain = true, .spoken = true, .all_spoken = true, .witness = true);
 	/* Who was not there before does not know whom to wait for. */
@@ -58,7 +53,6 @@ static void it_ends_when_all_have_spoken_or_the_silent_give_nothing_any_more(voi
 
 static void one_that_cannot_be_read_stops_everything(void **unused)
 {
-	(void)unused;
 	STEP("wait", .present = true, .certain = true, .waited = true);
 }
 

@@ -21,7 +21,6 @@ static void each_answer_is_counted_by_verb_and_outcome(void **unused)
 	};
 	struct request_stats s = { 0 };
 
-	(void)unused;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint64_t before = s.outcomes[REQUEST_ASSIGN][cases[i].outcome];
 
@@ -42,7 +41,6 @@ static void every_verb_is_there_from_the_start(void **unused)
 	struct request_stats s = { 0 };
 	struct metrics m = { 0 };
 
-	(void)unused;
 	request_stats_add(&s, "/v1/gc", 507, 500);
 	request_stats_metrics(&s, &m);
 	assert_int_equal(m.err, 0);

@@ -76,7 +76,6 @@ static char *tree_of(const char *state)
 
 static void the_mesh_has_every_node_in_the_order_of_addresses(void **unused)
 {
-	(void)unused;
 	expect(STATE("n2", NODES),
 	       "192.168.50.1 as 64512 by node/n1 4\n"
 	       "192.168.50.3 as 64512 by node/n3 4\n"
@@ -87,7 +86,6 @@ static void the_mesh_has_every_node_in_the_order_of_addresses(void **unused)
 
 static void who_holds_a_lease_speaks_no_bgp(void **unused)
 {
-	(void)unused;
 	expect(STATE("n2", "\"node/lease-192.168.50.9\":{\"ipv4\":\"192.168.50.9/32\",\"machine\":"
 			   "\"lease\",\"boot\":\"lease\"}," NODES),
 	       "192.168.50.1 as 64512 by node/n1 4\n"
@@ -98,7 +96,6 @@ static void who_holds_a_lease_speaks_no_bgp(void **unused)
 
 static void reflectors_are_not_in_the_mesh(void **unused)
 {
-	(void)unused;
 #define RR ",\"spec/n1\":{\"labels\":{\"rr\":\"yes\"},\"routeReflectorClusterId\":\"1.1.1.1\"}"
 	expect(STATE("n2", NODES RR),
 	       "192.168.50.3 as 64512 by node/n3 4\n"
@@ -109,7 +106,6 @@ static void reflectors_are_not_in_the_mesh(void **unused)
 
 static void a_node_of_another_as_is_an_outer_neighbour(void **unused)
 {
-	(void)unused;
 	expect(STATE("n2", NODES ",\"spec/n1\":{\"asn\":65001},\"spec/n2\":{\"asn\":65002},"
 				 "\"node/far\":{\"ipv4\":\"10.7.0.1/24\"}"),
 	       "10.7.0.1 as 64512 by node/far multihop 4\n"
@@ -121,7 +117,6 @@ static void a_node_of_another_as_is_an_outer_neighbour(void **unused)
 
 static void ipv4_goes_over_ipv6_where_there_is_no_other_way(void **unused)
 {
-	(void)unused;
 	expect(STATE("a",
 		     "\"node/a\":{\"ipv4\":\"10.0.0.1/24\",\"ipv6\":\"fd50::1/64\"},"
 		     "\"node/b\":{\"ipv4\":\"10.0.0.2/24\",\"ipv6\":\"fd50::2/64\"},"
@@ -138,7 +133,6 @@ static void ipv4_goes_over_ipv6_where_there_is_no_other_way(void **unused)
 
 static void a_selector_makes_both_ends(void **unused)
 {
-	(void)unused;
 #define CLIENTS                                                                                    \
 	NODES RR ",\"config\":{\"mesh\":false},\"peer/rr\":{\"peerSelector\":\"has(rr)\","         \
 		 "\"nodeSelector\":\"!has(rr)\",\"passive\":true}"
@@ -152,7 +146,6 @@ static void a_selector_makes_both_ends(void **unused)
 
 static void of_two_ends_that_a_record_names_the_lower_address_is_passive(void **unused)
 {
-	(void)unused;
 #define BOTH                                                                                       \
 	NODES ",\"config\":{\"mesh\":false},\"peer/"                                               \
 	      "all\":{\"peerSelector\":\"all()\",\"passive\":true}"
@@ -171,7 +164,6 @@ static void of_two_ends_that_a_record_names_the_lower_address_is_passive(void **
 
 static void reflectors_of_one_cluster_are_no_clients_of_each_other(void **unused)
 {
-	(void)unused;
 	expect(STATE("n1", NODES RR ",\"spec/n2\":{\"routeReflectorClusterId\":\"1.1.1.1\"},"
 				    "\"spec/n3\":{\"routeReflectorClusterId\":\"2.2.2.2\"},"
 				    "\"peer/rr\":{\"peerSelector\":\"all()\",\"nodes\":[\"n1\"]},"
@@ -187,7 +179,6 @@ static void reflectors_of_one_cluster_are_no_clients_of_each_other(void **unused
 
 static void nodes_and_selectors_say_which_nodes(void **unused)
 {
-	(void)unused;
 #define TORS                                                                                       \
 	NODES ",\"config\":{\"mesh\":false},\"spec/n1\":{\"labels\":{\"rack\":\"a\"}},"            \
 	      "\"peer/a\":{\"address\":\"10.0.0.1\",\"asn\":1,\"nodeSelector\":\"rack == 'a'\"},"  \
@@ -206,7 +197,6 @@ static void nodes_and_selectors_say_which_nodes(void **unused)
 
 static void a_record_wins_over_the_mesh_and_the_first_name_over_the_second(void **unused)
 {
-	(void)unused;
 	expect(STATE("n1", NODES ",\"peer/b\":{\"address\":\"192.168.50.2\",\"asn\":64512},"
 				 "\"peer/a\":{\"address\":\"192.168.50.2\",\"asn\":64512}"),
 	       "192.168.50.2 as 64512 by peer/a 4\n"
@@ -217,7 +207,6 @@ static void a_record_wins_over_the_mesh_and_the_first_name_over_the_second(void 
 
 static void without_its_password_there_is_no_session_at_all(void **unused)
 {
-	(void)unused;
 	/* Neither by its record nor by the mesh that the record displaced. */
 	expect("{\"self\":\"n1\",\"records\":{" NODES
 	       ",\"peer/a\":{\"peerSelector\":\"all()\",\"passwordFile\":\"/p\"}},"
@@ -232,7 +221,6 @@ static void without_its_password_there_is_no_session_at_all(void **unused)
 
 static void what_a_record_says_in_vain_is_told(void **unused)
 {
-	(void)unused;
 	expect(STATE("n1", NODES ",\"config\":{\"mesh\":false,\"bgp\":{\"holdTime\":30}},"
 				 "\"peer/a\":{\"address\":\"192.168.50.2\",\"asn\":65000,"
 				 "\"keepaliveTime\":30,\"reflectorClient\":true}"),
@@ -249,7 +237,6 @@ static void password_files_are_those_that_this_node_needs(void **unused)
 	struct texts files = { 0 };
 	struct world w;
 
-	(void)unused;
 	world_make(
 		&w,
 		STATE("n1", NODES RR
@@ -287,7 +274,6 @@ static void the_order_of_records_does_not_matter(void **unused)
 	char *two = tree_of(
 		STATE("n1", E2 "," F2 "," P2 "," R3 "," E1 "," R2 "," P1 "," R1 "," F1));
 
-	(void)unused;
 	assert_string_equal(one, two);
 }
 
@@ -300,7 +286,6 @@ static void names_fit_bird_and_never_meet(void **unused)
 	AUTO(bird_plan_done) struct bird_plan plan = { 0 };
 	struct world w;
 
-	(void)unused;
 	world_make(&w,
 		   STATE("n1",
 			 "\"node/n1\":{\"ipv6\":\"fd50::1/64\"}," LL("a", "eth0.1234567890") "," LL(
@@ -404,7 +389,6 @@ static void hostile_values_are_refused_in_every_text_field(void **unused)
 		large,
 	};
 
-	(void)unused;
 	assert_non_null(large);
 	memset(large, 'A', 5000);
 	memcpy(large, EVIL, 4);
@@ -427,7 +411,6 @@ static void hostile_passwords_leave_the_peer_out_and_are_not_shown(void **unused
 	AUTO(free) char *told = NULL;
 	struct world w;
 
-	(void)unused;
 	world_make(&w, "{\"self\":\"n1\",\"records\":{" NODES ",\"config\":{\"mesh\":false},"
 		       "\"peer/a\":{\"address\":\"10.0.0.9\",\"asn\":1,\"passwordFile\":\"/a\"},"
 		       "\"peer/b\":{\"address\":\"10.0.0.8\",\"asn\":1,\"passwordFile\":\"/b\"}},"
@@ -472,7 +455,6 @@ static void expect_flaps(const char *before, const char *after, const char *want
 
 static void what_restarts_a_session_is_named(void **unused)
 {
-	(void)unused;
 #define TOR(options)                                                                               \
 	"{\"self\":\"n1\",\"records\":{\"node/n1\":{\"ipv4\":\"192.168.50.1/24\"},"                \
 	"\"filter/f\":{\"rules\":[]},"                                                             \
@@ -502,7 +484,6 @@ static void what_restarts_a_session_is_named(void **unused)
 
 static void what_disturbs_nobody_is_not_named(void **unused)
 {
-	(void)unused;
 	expect_flaps(TOR(""), TOR(""), "");
 	expect_flaps(TOR(""), TOR(",\"bfd\":true"), "");
 	expect_flaps(TOR(""), TOR(",\"importFilter\":\"f\",\"exportFilter\":\"f\""), "");
@@ -518,7 +499,6 @@ static void a_vanished_pool_is_announced_on_default_unless_it_never_was(void **u
 {
 	const struct extent here = { .network = "default" }, lan = { .network = "lan" };
 
-	(void)unused;
 	assert_true(bird_extent_announced(&(struct bird_extent){ .extent = &here }));
 	assert_false(bird_extent_announced(&(struct bird_extent){ .extent = &lan }));
 	assert_false(
@@ -527,7 +507,6 @@ static void a_vanished_pool_is_announced_on_default_unless_it_never_was(void **u
 
 static void blocks_that_are_no_longer_announced_are_named(void **unused)
 {
-	(void)unused;
 #define POOL(options)                                                                              \
 	"{\"self\":\"n1\",\"records\":{\"node/n1\":{\"ipv4\":\"192.168.50.1/24\"},"                \
 	"\"extent/default/w\":{\"cidr\":\"10.244.0.0/16\",\"blockSize\":26}" options "},"          \

@@ -305,7 +305,6 @@ static void told(const struct publish_outcome *outcome, void *arg)
 
 static bool is_foreign(const char *text, size_t len, void *arg)
 {
-	(void)arg;
 	return len > 0 && (len < strlen(BIRD_CONFIG_MARK) ||
 			   memcmp(text, BIRD_CONFIG_MARK, strlen(BIRD_CONFIG_MARK)) != 0);
 }

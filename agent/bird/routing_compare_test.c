@@ -49,7 +49,6 @@ static void expect_rows(const char *want, struct bird_protocol *rows, size_t n)
 
 static void what_was_meant_is_no_difference_in_any_order(void **unused)
 {
-	(void)unused;
 	expect("missing 0 surplus 0 disabled 0 up 2/2 ", KERNEL, SESSION("n_10_0_0_2"),
 	       SESSION("n_10_0_0_3"));
 	expect("missing 0 surplus 0 disabled 0 up 1/2 ", WAITING("n_10_0_0_3"),
@@ -58,7 +57,6 @@ static void what_was_meant_is_no_difference_in_any_order(void **unused)
 
 static void what_is_missing_or_of_another_kind_is_counted(void **unused)
 {
-	(void)unused;
 	expect("missing 1 surplus 0 disabled 0 up 1/2 n_10_0_0_2", KERNEL, SESSION("n_10_0_0_3"));
 	expect("missing 1 surplus 0 disabled 0 up 2/2 kernel4",
 	       row("kernel4", "Static", "up", "", ""), SESSION("n_10_0_0_2"),
@@ -69,7 +67,6 @@ static void what_is_missing_or_of_another_kind_is_counted(void **unused)
 
 static void only_names_like_ours_are_too_many(void **unused)
 {
-	(void)unused;
 	expect("missing 0 surplus 1 disabled 0 up 2/2 n_10_0_0_9", KERNEL, SESSION("n_10_0_0_2"),
 	       SESSION("n_10_0_0_3"), WAITING("n_10_0_0_9"));
 	expect("missing 0 surplus 0 disabled 0 up 2/2 ", KERNEL, SESSION("n_10_0_0_2"),
@@ -78,7 +75,6 @@ static void only_names_like_ours_are_too_many(void **unused)
 
 static void disabled_is_what_is_down_without_a_word(void **unused)
 {
-	(void)unused;
 	expect("missing 0 surplus 0 disabled 1 up 1/2 n_10_0_0_2", KERNEL, DISABLED("n_10_0_0_2"),
 	       SESSION("n_10_0_0_3"));
 	expect("missing 0 surplus 0 disabled 0 up 1/2 ", KERNEL, DOWN_ERROR("n_10_0_0_2"),

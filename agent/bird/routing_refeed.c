@@ -28,7 +28,6 @@ static int digit(const struct routing *r)
 
 static void on_fed(int err, const struct bird_reply *reply, void *arg)
 {
-	(void)arg;
 	if (err == 0 && bird_reply_failed(reply))
 		log_warning("bird", "routes cannot be exported again: %s", reply->text);
 }

@@ -62,7 +62,6 @@ static void expect(const char *nat, const char *pools, bool check, const char *t
 
 static void what_leaves_all_pools_is_masqueraded(void **state)
 {
-	(void)state;
 	expect("10.1.0.0/16", "10.2.0.0/16 fd00:1::/64", false,
 	       HEAD SET("nat4", "ipv4_addr", "10.1.0.0/16")
 		       SET("pools4", "ipv4_addr", "10.1.0.0/16, 10.2.0.0/16") CHAIN RULE4
@@ -74,7 +73,6 @@ static void what_leaves_all_pools_is_masqueraded(void **state)
 
 static void both_families_and_the_check_of_sources(void **state)
 {
-	(void)state;
 	expect("fd00:1::/64 10.1.0.0/16", "", true,
 	       HEAD SET("nat4", "ipv4_addr", "10.1.0.0/16")
 		       SET("pools4", "ipv4_addr", "10.1.0.0/16")
@@ -91,7 +89,6 @@ static void what_lies_in_another_is_told_once_and_order_does_not_matter(void **s
 		SET("pools4", "ipv4_addr", "10.0.0.0/15, 10.2.0.0/24, 10.2.1.0/24") CHAIN RULE4
 		"\t}\n}\n";
 
-	(void)state;
 	expect("10.0.0.0/15 10.1.0.0/16 10.2.0.0/24 10.0.0.0/15", "10.2.1.0/24 10.2.0.64/26", false,
 	       text);
 	expect("10.2.0.0/24 10.1.0.0/16 10.0.0.0/15", "10.2.0.64/26 10.2.1.0/24 10.0.0.0/16", false,
@@ -103,7 +100,6 @@ static void without_a_wish_no_part_is_wanted(void **state)
 	struct prefix room[ROOM];
 	struct firewall_wants wants = { .pools = prefixes("10.1.0.0/16", room) };
 
-	(void)state;
 	assert_int_equal(firewall_parts(&wants), 0);
 	wants.check_sources = true;
 	assert_int_equal(firewall_parts(&wants), FIREWALL_SOURCES);

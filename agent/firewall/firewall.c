@@ -57,9 +57,6 @@ static int on_events(sd_event_source *s, int fd, uint32_t revents, void *arg)
 {
 	struct firewall *f = arg;
 
-	(void)s;
-	(void)fd;
-	(void)revents;
 	drain(f);
 	/* A child's own changes are among them: its end tells which are news. */
 	if (!f->child && (f->lost || f->news.touched)) {

@@ -89,13 +89,11 @@ static void need_nftables(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	return unshare(CLONE_NEWNET) < 0 || sd_event_new(&event) < 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	sd_event_unref(event);
 	return 0;
 }
@@ -112,7 +110,6 @@ static void what_stands_is_left_and_what_was_changed_is_set_again(void **state)
 				    .n = 1 };
 	struct firewall_verdict first, v;
 
-	(void)state;
 	need_nftables();
 	first = done_well(&job);
 	assert_int_equal(first.did, FIREWALL_SET);
@@ -149,7 +146,6 @@ static void a_part_that_the_kernel_refuses_does_not_take_the_other_with_it(void 
 	struct firewall_verdict v;
 	struct err err = { "" };
 
-	(void)state;
 	need_nftables();
 	v = done_well(&job);
 	assert_int_equal(v.did, FIREWALL_SET);
@@ -167,7 +163,6 @@ static void a_library_that_is_not_there_is_named(void **state)
 	struct firewall_verdict v;
 	struct err err = { "" };
 
-	(void)state;
 	assert_int_equal(do_job(&(struct firewall_job){ .library = "libnowhere.so.1" }, &v, &err),
 			 -EINVAL);
 	assert_non_null(strstr(err.text, "libnowhere.so.1"));
@@ -180,7 +175,6 @@ static void an_answer_that_makes_no_sense_is_an_error(void **state)
 	struct firewall_verdict v;
 	struct err err;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
 		assert_int_equal(
 			firewall_verdict(&(struct child_result){ .output = answers[i] }, &v, &err),
@@ -216,7 +210,6 @@ static void only_our_table_makes_news_and_its_generation_says_when(void **state)
 {
 	struct firewall_news news = { 0 };
 
-	(void)state;
 	take(&news, NFT_MSG_NEWRULE, NFPROTO_IPV4, "roost", 0);
 	take(&news, NFT_MSG_NEWRULE, NFPROTO_INET, "roos", 0);
 	take(&news, NFT_MSG_DELTABLE, NFPROTO_INET, "roost2", 0);
@@ -241,7 +234,6 @@ static void the_kernel_tells_the_same(void **state)
 	struct err err = { "" };
 	uint32_t generation = 0;
 
-	(void)state;
 	need_nftables();
 	assert_int_equal(firewall_events_open(&events), 0);
 	assert_int_equal(kern_open(NETLINK_NETFILTER, &k), 0);

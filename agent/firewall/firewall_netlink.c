@@ -120,8 +120,6 @@ int firewall_generation(struct kern *k, uint32_t *ret, struct err *err)
 
 static int take_nothing(const struct nlmsghdr *hdr, void *arg)
 {
-	(void)hdr;
-	(void)arg;
 	return 0;
 }
 

@@ -467,7 +467,6 @@ static void route_localnet_is_set_once_or_kept(void **state)
 	struct desired_link l = { 0 };
 	int32_t value = 7;
 
-	(void)state;
 	assert_false(desired_conf(&l, CONF_ROUTE_LOCALNET, &value));
 	l.fresh = true;
 	assert_true(desired_conf(&l, CONF_ROUTE_LOCALNET, &value));

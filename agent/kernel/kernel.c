@@ -36,9 +36,6 @@ static int on_events(sd_event_source *s, int fd, uint32_t revents, void *arg)
 {
 	struct kernel *k = arg;
 
-	(void)s;
-	(void)fd;
-	(void)revents;
 	kernel_drain(k);
 	return 0;
 }
@@ -50,7 +47,6 @@ static int on_deliver(sd_event_source *s, void *arg)
 	AUTO(free) char(*gone)[IF_NAME_TEXT] = TAKE(k->view.gone);
 	size_t n = k->view.n_gone;
 
-	(void)s;
 	k->view.n_gone = 0;
 	for (size_t i = 0; i < n; i++)
 		/* It may have been made anew under the same name. */

@@ -211,7 +211,6 @@ static void a_strangers_route_beside_ours_is_not_replaced(void **state)
 
 static bool is_whole(struct lab *l)
 {
-	(void)l;
 	return strcmp(held(), ALL) == 0;
 }
 

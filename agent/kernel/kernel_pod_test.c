@@ -164,8 +164,6 @@ static void a_strangers_route_fails_the_attach_and_is_named(void **state)
 
 static int overlook(const struct nlmsghdr *hdr, void *arg)
 {
-	(void)hdr;
-	(void)arg;
 	return 0;
 }
 

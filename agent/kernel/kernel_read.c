@@ -203,7 +203,6 @@ static void note_unseen(struct held_link *l, void *arg)
 
 static void count_link(struct held_link *l, void *arg)
 {
-	(void)l;
 	++*(size_t *)arg;
 }
 

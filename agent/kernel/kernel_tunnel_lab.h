@@ -108,7 +108,6 @@ static inline void expect_device(const char *name, const char *vxlan)
 
 static inline void expect_whole(struct lab *l)
 {
-	(void)l;
 	expect_device("roost.vxlan", DEVICE_IS("4096", "local\":\"192.0.2.7", "4789"));
 	assert_string_equal(lab_output("ip -br addr show dev roost.vxlan scope global | "
 				       "sed 's/.*UNKNOWN *//; s/ *$//'"),

@@ -298,7 +298,6 @@ static void a_node_on_our_subnet_is_reached_past_the_tunnel(void **state)
 
 static bool is_direct(struct lab *l)
 {
-	(void)l;
 	return strcmp(routes(), DIRECT) == 0;
 }
 

@@ -458,7 +458,6 @@ static void free_chain(void *element)
 
 static void keep(void *element)
 {
-	(void)element;
 }
 
 void kernel_view_done(struct kernel_view *v)

@@ -75,7 +75,6 @@ static void end_addresses(struct kernel_view *v)
 
 static void forget_gateway6(struct held_link *l, void *arg)
 {
-	(void)arg;
 	l->gateway6 = GATEWAY6_NONE;
 	l->own_removals = 0;
 }
@@ -164,7 +163,6 @@ static void stray_neighbour(struct held_neighbour *n, void *arg)
 
 static void undropped(struct held_link *l, void *arg)
 {
-	(void)arg;
 	l->dropped = false;
 }
 

@@ -22,13 +22,11 @@ static int tear_down(void **state)
 /* As it should be, as far as the view goes. */
 static void confirm_route(struct held_route *r, void *arg)
 {
-	(void)arg;
 	r->h.confirmed = true;
 }
 
 static void confirm_neighbour(struct held_neighbour *n, void *arg)
 {
-	(void)arg;
 	n->h.confirmed = true;
 }
 

@@ -165,8 +165,6 @@ static int on_reply(sd_event_source *source, int fd, uint32_t events, void *arg)
 	bool asked = r->busy;
 	ssize_t n = recv(fd, &reply, sizeof(reply), MSG_DONTWAIT);
 
-	(void)source;
-	(void)events;
 	if (n < 0 && errno == EAGAIN)
 		return 0;
 	timer_clear(r->timers, &r->late);

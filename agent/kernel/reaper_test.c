@@ -51,7 +51,6 @@ static void only_doomed_links_of_ours_go(void **unused)
 {
 	struct reaped reaped;
 
-	(void)unused;
 	need_namespace();
 	make("roost0000000001", "a1", DOOMED_GROUP);
 	make("roost0000000002", "a2", 0);
@@ -71,7 +70,6 @@ static void a_stranger_in_the_group_stays(void **unused)
 {
 	struct reaped reaped;
 
-	(void)unused;
 	need_namespace();
 	make("roost0000000001", "a1", DOOMED_GROUP);
 	make("roost0000000002", "a2", DOOMED_GROUP + 1);
@@ -91,7 +89,6 @@ static void many_go_in_several_rounds(void **unused)
 	unsigned destroyed = 0, rounds = 0;
 	char name[IF_NAME_TEXT], peer[IF_NAME_TEXT];
 
-	(void)unused;
 	need_namespace();
 	for (int i = 0; i < 40; i++) {
 		snprintf(name, sizeof(name), "roost%010x", (unsigned)i);
@@ -115,7 +112,6 @@ static void many_go_in_several_rounds(void **unused)
 static uint64_t clock_ms;
 static uint64_t now(const struct timers *t)
 {
-	(void)t;
 	return clock_ms;
 }
 
@@ -133,7 +129,6 @@ static void the_child_works_for_its_agent_and_is_made_again(void **unused)
 	struct timers timers = { .now = now };
 	sd_event *event = NULL;
 
-	(void)unused;
 	need_namespace();
 	assert_int_equal(health_new(NULL, NULL, &health), 0);
 	assert_true(sd_event_new(&event) >= 0);
@@ -181,7 +176,6 @@ static void a_pod_that_is_being_added_goes_first(void **unused)
 	struct timers timers = { .now = now };
 	sd_event *event = NULL;
 
-	(void)unused;
 	need_namespace();
 	assert_int_equal(health_new(NULL, NULL, &health), 0);
 	assert_true(sd_event_new(&event) >= 0);

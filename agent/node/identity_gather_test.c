@@ -22,7 +22,6 @@ static void run(const char *command)
 
 static int set_up(void **unused)
 {
-	(void)unused;
 	have_namespace = unshare(CLONE_NEWNET) == 0;
 	if (!have_namespace)
 		return 0;
@@ -53,7 +52,6 @@ static void choose(const char *endpoints, const char *want)
 
 static void the_kernels_source_towards_etcd_is_found(void **unused)
 {
-	(void)unused;
 	choose("http://10.0.0.9:2379", "10.0.0.1: source address towards etcd 10.0.0.9" V6);
 	choose("https://10.0.0.9", "10.0.0.1: source address towards etcd 10.0.0.9" V6);
 	choose("http://198.51.100.1:2379",
@@ -62,7 +60,6 @@ static void the_kernels_source_towards_etcd_is_found(void **unused)
 
 static void an_endpoint_of_ipv6_is_understood(void **unused)
 {
-	(void)unused;
 	choose("https://[fd00::9]:2379",
 	       "192.0.2.7: of the default route's interface eth0; fd00::1: "
 	       "source address towards etcd fd00::9");
@@ -70,7 +67,6 @@ static void an_endpoint_of_ipv6_is_understood(void **unused)
 
 static void unix_sockets_loopback_and_nonsense_are_no_candidates(void **unused)
 {
-	(void)unused;
 	choose("unix:///run/etcd.sock,http://127.0.0.1:2379,http://[,x,http://",
 	       "192.0.2.7: of the default route's interface eth0" V6);
 	choose("", "192.0.2.7: of the default route's interface eth0" V6);
@@ -78,14 +74,12 @@ static void unix_sockets_loopback_and_nonsense_are_no_candidates(void **unused)
 
 static void the_second_endpoint_serves_when_the_first_does_not(void **unused)
 {
-	(void)unused;
 	choose("unix:///run/etcd.sock,http://10.0.0.9:2379",
 	       "10.0.0.1: source address towards etcd 10.0.0.9" V6);
 }
 
 static void lengths_and_ranks_come_from_the_kernel(void **unused)
 {
-	(void)unused;
 	AUTO(identity_candidates_done) struct identity_candidates c = { 0 };
 	char text[1024] = "", p[PREFIX_TEXT];
 
@@ -106,7 +100,6 @@ static void lengths_and_ranks_come_from_the_kernel(void **unused)
 
 static void ids_are_the_machines_own_unless_given(void **unused)
 {
-	(void)unused;
 	struct identity own = { 0 }, given = { 0 };
 	struct err err = { "" };
 

@@ -103,7 +103,6 @@ static void refused(struct machine *m, const char *want)
 
 static void the_source_towards_etcd_is_the_nodes_address(void **unused)
 {
-	(void)unused;
 	struct machine m = { 0 };
 
 	source(&m, "10.0.0.1", "10.0.0.9");
@@ -115,7 +114,6 @@ static void the_source_towards_etcd_is_the_nodes_address(void **unused)
 
 static void etcd_on_this_machine_leads_to_the_default_routes_interface(void **unused)
 {
-	(void)unused;
 	struct machine m = { 0 };
 
 	source(&m, "127.0.0.1", "127.0.0.1");
@@ -127,7 +125,6 @@ static void etcd_on_this_machine_leads_to_the_default_routes_interface(void **un
 
 static void the_default_route_of_the_lowest_metric_counts(void **unused)
 {
-	(void)unused;
 	struct machine m = { 0 };
 
 	local(&m, ETH0, "192.0.2.1/24");
@@ -139,7 +136,6 @@ static void the_default_route_of_the_lowest_metric_counts(void **unused)
 
 static void the_routes_own_source_goes_first_and_secondary_addresses_last(void **unused)
 {
-	(void)unused;
 	struct machine m = { 0 };
 	struct identity_default *d;
 
@@ -160,7 +156,6 @@ static void the_routes_own_source_goes_first_and_secondary_addresses_last(void *
 
 static void an_address_inside_a_pool_is_never_the_nodes(void **unused)
 {
-	(void)unused;
 	struct machine m = { 0 };
 
 	source(&m, "10.1.0.1", "10.0.0.9");
@@ -173,7 +168,6 @@ static void an_address_inside_a_pool_is_never_the_nodes(void **unused)
 
 static void the_second_member_of_etcd_may_lead_to_a_better_source(void **unused)
 {
-	(void)unused;
 	struct machine m = { 0 };
 
 	source(&m, "127.0.0.1", "127.0.0.1");
@@ -185,7 +179,6 @@ static void the_second_member_of_etcd_may_lead_to_a_better_source(void **unused)
 
 static void each_family_is_chosen_by_itself(void **unused)
 {
-	(void)unused;
 	struct machine m = { 0 };
 
 	source(&m, "10.0.0.1", "10.0.0.9");
@@ -200,7 +193,6 @@ static void each_family_is_chosen_by_itself(void **unused)
 
 static void without_ipv4_the_router_id_is_made_from_the_name(void **unused)
 {
-	(void)unused;
 	struct machine m = { 0 };
 	struct identity a = { .name = "n1" }, b = { .name = "n2" };
 
@@ -216,7 +208,6 @@ static void without_ipv4_the_router_id_is_made_from_the_name(void **unused)
 
 static void ipv6_without_a_default_route_is_found_beside_ipv4(void **unused)
 {
-	(void)unused;
 	struct machine m = { 0 }, six = { 0 };
 
 	source(&m, "10.0.0.1", "10.0.0.9");
@@ -244,7 +235,6 @@ static void ipv6_without_a_default_route_is_found_beside_ipv4(void **unused)
 
 static void what_is_configured_is_taken_as_it_is_and_alone(void **unused)
 {
-	(void)unused;
 	struct machine m = { 0 };
 
 	source(&m, "10.0.0.1", "10.0.0.9");
@@ -262,7 +252,6 @@ static void what_is_configured_is_taken_as_it_is_and_alone(void **unused)
 
 static void when_nothing_fits_the_sentence_says_why(void **unused)
 {
-	(void)unused;
 	struct machine m = { 0 }, bare = { 0 };
 
 	refused(&bare, "no address of this machine can be the node's (neither a source address "
@@ -279,7 +268,6 @@ static void when_nothing_fits_the_sentence_says_why(void **unused)
 
 static void very_many_candidates_do_not_overflow_the_sentence(void **unused)
 {
-	(void)unused;
 	struct machine m = { 0 };
 	struct identity id = { .name = "n1" };
 	struct err err;
@@ -294,7 +282,6 @@ static void very_many_candidates_do_not_overflow_the_sentence(void **unused)
 
 static void a_later_difference_is_told_in_a_sentence(void **unused)
 {
-	(void)unused;
 	struct machine m = { 0 }, later = { 0 };
 	struct identity pinned = { .name = "n1" }, now = { .name = "n1" };
 	struct err err = { "" };
@@ -320,7 +307,6 @@ static void a_later_difference_is_told_in_a_sentence(void **unused)
 
 static void the_name_is_the_flag_or_the_host_name_as_it_is(void **unused)
 {
-	(void)unused;
 	char name[NODE_NAME_TEXT];
 
 	assert_int_equal(identity_name("", "host-1.example.org", name, NULL), 0);
@@ -331,7 +317,6 @@ static void the_name_is_the_flag_or_the_host_name_as_it_is(void **unused)
 
 static void a_host_name_in_upper_case_is_refused_with_the_way_out(void **unused)
 {
-	(void)unused;
 	char name[NODE_NAME_TEXT];
 	struct err err = { "" };
 

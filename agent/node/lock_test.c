@@ -18,7 +18,6 @@ static char name[64];
 
 static void the_second_one_is_told_the_pid_of_the_first(void **unused)
 {
-	(void)unused;
 	int first = -1, second = -1;
 	struct err err = { "" };
 	char want[256];
@@ -38,7 +37,6 @@ static void the_second_one_is_told_the_pid_of_the_first(void **unused)
 
 static void the_lock_ends_with_its_holder_however_it_ends(void **unused)
 {
-	(void)unused;
 	int ready[2], fd = -1, status;
 	struct err err = { "" };
 	char byte, want[64];
@@ -65,7 +63,6 @@ static void the_lock_ends_with_its_holder_however_it_ends(void **unused)
 
 static void very_many_refused_ones_do_not_confuse_the_holder(void **unused)
 {
-	(void)unused;
 	int first = -1, second = -1;
 
 	assert_int_equal(lock_take(name, &first, NULL), 0);
@@ -77,7 +74,6 @@ static void very_many_refused_ones_do_not_confuse_the_holder(void **unused)
 
 static void another_network_namespace_has_its_own(void **unused)
 {
-	(void)unused;
 	int first = -1, status;
 	pid_t child;
 

@@ -48,7 +48,6 @@ static void delegates_count_and_each_plugin_is_there_once(void **unused)
 {
 	AUTO(network_plugins_done) struct network_plugins p, q;
 
-	(void)unused;
 	read_list(LIST, &p);
 	assert_int_equal(p.n, 3);
 	assert_string_equal(p.v[1].type, "roost-ipam");
@@ -60,7 +59,6 @@ static void delegates_count_and_each_plugin_is_there_once(void **unused)
 
 static void a_version_that_a_plugin_does_not_know_is_found(void **unused)
 {
-	(void)unused;
 	expect(TO_1_1, "");
 	expect(TO_1_0, "FILE offers version 1.1.0, which the plugin /opt/cni/bin/portmap does not "
 		       "know");
@@ -69,7 +67,6 @@ static void a_version_that_a_plugin_does_not_know_is_found(void **unused)
 
 static void a_plugin_that_is_missing_or_silent_is_found(void **unused)
 {
-	(void)unused;
 	expect(NULL, "FILE names the plugin portmap, which is not in FOLDERS");
 	expect("", "/opt/cni/bin/portmap, which FILE names, does not say which versions");
 	expect("usage: portmap", "does not say which versions");
@@ -88,7 +85,6 @@ static void what_is_no_list_is_refused(void **unused)
 		"{\"plugins\":[1]}",
 	};
 
-	(void)unused;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		struct network_plugins p;
 		struct err err = { "" };

@@ -19,7 +19,6 @@ static char folder[] = "/tmp/roost-pin-XXXXXX";
 
 static void what_is_written_is_read_again(void **unused)
 {
-	(void)unused;
 	AUTO(free) char *text = NULL;
 	struct identity id = { 0 };
 	struct err err = { "" };
@@ -42,7 +41,6 @@ static void damaged(const char *text, const char *sentence)
 
 static void a_damaged_text_is_refused_with_its_place(void **unused)
 {
-	(void)unused;
 	damaged("", "not a whole JSON object: ends at byte 0");
 	damaged("{}", "field \"name\": is missing");
 	damaged("{\"name\":\"n1\",\"boot\":\"b\",\"routerId\":\"10.0.0.1\"}",
@@ -77,7 +75,6 @@ static void put_file(const char *text)
 
 static void a_pin_of_this_boot_is_taken(void **unused)
 {
-	(void)unused;
 	struct identity id = of_boot("b-1"), again = of_boot("b-1");
 	struct err err = { "" };
 
@@ -93,7 +90,6 @@ static void a_pin_of_this_boot_is_taken(void **unused)
 
 static void the_pinned_name_stays_when_another_is_asked_for(void **unused)
 {
-	(void)unused;
 	struct identity id = of_boot("b-1");
 
 	put_file(WHOLE);
@@ -105,7 +101,6 @@ static void the_pinned_name_stays_when_another_is_asked_for(void **unused)
 
 static void a_pin_of_another_boot_counts_as_absent(void **unused)
 {
-	(void)unused;
 	struct identity id = of_boot("b-2");
 
 	put_file(WHOLE);
@@ -115,7 +110,6 @@ static void a_pin_of_another_boot_counts_as_absent(void **unused)
 
 static void a_damaged_file_is_told_and_can_be_written_anew(void **unused)
 {
-	(void)unused;
 	struct identity id = of_boot("b-1");
 	struct err err = { "" };
 	char want[256];

@@ -28,7 +28,6 @@ static void a_reboot_is_the_same_machine(void **unused)
 {
 	struct node a = machine("m1", "b1", "10.0.0.1/24"), b = machine("m1", "b2", "10.0.0.1/24");
 
-	(void)unused;
 	assert_true(register_same_machine(&a, &b));
 	/* Another address by DHCP: the network card says so. */
 	b = machine("m1", "b2", "10.0.0.9/24");
@@ -42,7 +41,6 @@ static void a_restart_on_the_same_boot_is_the_same_machine(void **unused)
 {
 	struct node a = machine("m1", "b1", "10.0.0.1/24"), b = machine("m1", "b1", "10.0.0.9/24");
 
-	(void)unused;
 	assert_true(register_same_machine(&a, &b));
 }
 
@@ -50,7 +48,6 @@ static void a_copied_image_is_another_machine(void **unused)
 {
 	struct node a = machine("m1", "b1", "10.0.0.1/24"), b = machine("m1", "b2", "10.0.0.2/24");
 
-	(void)unused;
 	assert_false(register_same_machine(&a, &b));
 	/* Even at the same address, or on what looks like the same boot. */
 	b = machine("m1", "b1", "10.0.0.1/24");
@@ -66,7 +63,6 @@ static void another_id_is_another_machine(void **unused)
 {
 	struct node a = machine("m1", "b1", "10.0.0.1/24"), b = machine("m2", "b1", "10.0.0.1/24");
 
-	(void)unused;
 	assert_false(register_same_machine(&a, &b));
 }
 
@@ -82,7 +78,6 @@ static const char *decide(const struct register_seen *seen, struct err *why)
 
 static int set_up(void **unused)
 {
-	(void)unused;
 	self = machine("m2", "b2", "10.0.0.2/24");
 	other = machine("m1", "b1", "10.0.0.1/24");
 	return 0;
@@ -95,7 +90,6 @@ static void a_name_changes_machines_after_the_promised_silence(void **unused)
 	};
 	struct err why;
 
-	(void)unused;
 	seen.status_alive = true;
 	assert_string_equal(decide(&seen, &why), "refuse");
 	seen.status_alive = false;
@@ -115,7 +109,6 @@ static void an_operators_word_needs_no_silence_but_no_status(void **unused)
 	};
 	struct err why;
 
-	(void)unused;
 	assert_string_equal(decide(&seen, &why), "take over");
 	seen.status_alive = true;
 	assert_string_equal(decide(&seen, &why), "refuse");
@@ -128,7 +121,6 @@ static void in_a_recovery_no_name_changes_machines(void **unused)
 	};
 	struct err why;
 
-	(void)unused;
 	assert_string_equal(decide(&seen, &why), "wait");
 	/* But what was ours until etcd went back stays ours. */
 	seen.held_before = seen.status_alive = true;
@@ -140,7 +132,6 @@ static void a_removal_under_way_is_waited_for_by_who_wants_the_name(void **unuse
 	struct register_seen seen = { .removed = true };
 	struct err why;
 
-	(void)unused;
 	/* The node itself comes back, and stops its own removal. */
 	assert_string_equal(decide(&seen, &why), "create");
 	seen.waited = true;
@@ -154,7 +145,6 @@ static void a_restored_record_is_not_that_of_one_who_waits(void **unused)
 	struct register_seen seen = { .present = true, .node = &other, .wait_s = 900 };
 	struct err why;
 
-	(void)unused;
 	other = self;
 	assert_string_equal(decide(&seen, &why), "update");
 	seen.waited = true;
@@ -174,7 +164,6 @@ static void a_clone_is_told_so(void **unused)
 	};
 	struct err why;
 
-	(void)unused;
 	assert_string_equal(decide(&seen, &why), "refuse");
 	assert_non_null(strstr(why.text, "a copied image?"));
 	clone = machine("m2", "b9", "10.0.0.2/24");

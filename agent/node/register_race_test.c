@@ -22,7 +22,6 @@ static struct slow slow;
 
 static void on_inner(const struct store_reply *reply, void *arg)
 {
-	(void)arg;
 	slow.held = true;
 	slow.succeeded = reply->succeeded;
 	slow.revision = reply->revision;
@@ -30,7 +29,6 @@ static void on_inner(const struct store_reply *reply, void *arg)
 
 static void forget(struct store_call *call)
 {
-	(void)call;
 	slow.held = false;
 	slow.fn = NULL;
 }
@@ -38,7 +36,6 @@ static void forget(struct store_call *call)
 static int slow_txn(struct store *s, const struct store_txn *txn, uint32_t timeout_ms,
 		    store_reply_fn *fn, void *arg, struct store_call **ret_call)
 {
-	(void)s;
 	if (txn->n_compares == 0)
 		return store_txn(slow.inner, txn, timeout_ms, fn, arg, ret_call);
 	slow.fn = fn;
@@ -51,7 +48,6 @@ static int slow_watch(struct store *s, const char *key, const char *range_end,
 		      const struct store_watch_handlers *handlers, void *arg,
 		      struct store_watch **ret)
 {
-	(void)s;
 	return store_watch(slow.inner, key, range_end, handlers, arg, ret);
 }
 
@@ -99,19 +95,16 @@ static void interfere(const char *value, const char *want)
 
 static void a_deletion_that_overtakes_the_reply_is_not_overlooked(void **unused)
 {
-	(void)unused;
 	interfere(NULL, "m1 registered\n");
 }
 
 static void an_edit_that_overtakes_the_reply_is_not_overlooked(void **unused)
 {
-	(void)unused;
 	interfere("{}", "m1 registered\n");
 }
 
 static void a_take_over_that_overtakes_the_reply_is_never_told_as_registered(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a;
 

@@ -6,7 +6,6 @@
 
 static void a_fresh_node_is_created(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a;
 
@@ -28,7 +27,6 @@ static void a_fresh_node_is_created(void **unused)
 /* Over leases the answer to the first write is the proof: a second round must not void it. */
 static void a_round_that_is_begun_again_loses_nothing_more(void **unused)
 {
-	(void)unused;
 	const struct node_vtep vtep = { .mac = { { 2, 0, 0, 0, 0, 1 } } };
 	struct world w;
 	struct agent a;
@@ -50,7 +48,6 @@ static void a_round_that_is_begun_again_loses_nothing_more(void **unused)
 
 static void an_agent_that_is_restarted_keeps_the_create_revision(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a;
 	int64_t created, modified;
@@ -74,7 +71,6 @@ static void an_agent_that_is_restarted_keeps_the_create_revision(void **unused)
 /* Even if not one byte differs: what the old process has under way must not apply any more. */
 static void a_restart_within_the_same_second_raises_the_fence_too(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a;
 	int64_t modified;
@@ -94,7 +90,6 @@ static void a_restart_within_the_same_second_raises_the_fence_too(void **unused)
 
 static void a_rebooted_machine_registers_at_once_though_its_old_status_lives(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a;
 
@@ -113,7 +108,6 @@ static void a_rebooted_machine_registers_at_once_though_its_old_status_lives(voi
 
 static void another_machine_that_lives_is_not_displaced(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a, b;
 
@@ -141,7 +135,6 @@ static void another_machine_that_lives_is_not_displaced(void **unused)
 
 static void the_refused_one_asks_seldom_and_takes_over_once_the_other_is_silent(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a, b;
 	unsigned before;
@@ -170,7 +163,6 @@ static void the_refused_one_asks_seldom_and_takes_over_once_the_other_is_silent(
 
 static void the_refused_one_does_not_wait_when_the_others_record_is_deleted(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent b;
 
@@ -189,7 +181,6 @@ static void the_refused_one_does_not_wait_when_the_others_record_is_deleted(void
 
 static void taking_over_changes_the_create_revision(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a, b;
 	int64_t created;
@@ -221,7 +212,6 @@ static void wake_the_other(struct store *s, const struct store_txn *txn, void *a
 
 static void one_that_comes_back_just_in_time_keeps_its_name(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a, b;
 	bool woken = false;
@@ -242,7 +232,6 @@ static void one_that_comes_back_just_in_time_keeps_its_name(void **unused)
 
 static void a_record_deleted_by_hand_is_made_anew(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a;
 	int64_t created;
@@ -263,7 +252,6 @@ static void a_record_deleted_by_hand_is_made_anew(void **unused)
 
 static void a_record_edited_by_hand_is_written_back_but_no_faster_than_every_5_s(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a;
 
@@ -288,7 +276,6 @@ static void a_record_edited_by_hand_is_written_back_but_no_faster_than_every_5_s
 
 static void a_fencing_write_of_our_own_moves_just_the_fence(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a;
 	AUTO(free) char *value = NULL;
@@ -311,7 +298,6 @@ static void a_fencing_write_of_our_own_moves_just_the_fence(void **unused)
 
 static void a_raised_fence_is_read_before_it_is_believed(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a;
 	AUTO(free) char *value = NULL;
@@ -347,7 +333,6 @@ static void a_raised_fence_is_read_before_it_is_believed(void **unused)
 
 static void of_two_clones_the_displaced_one_waits_instead_of_fighting(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a, b;
 	const char *why =
@@ -377,7 +362,6 @@ static void of_two_clones_the_displaced_one_waits_instead_of_fighting(void **unu
 
 static void a_removed_node_registers_and_is_told(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a;
 
@@ -417,7 +401,6 @@ static bool record_says(struct world *w, const char *words)
 /* Whoever is there already reaches this node by it: it is never missing in between. */
 static void the_tunnel_comes_and_goes_without_another_registration(void **unused)
 {
-	(void)unused;
 	struct node_vtep vtep = { .mac = { { 2, 0, 0, 0, 0, 1 } } };
 	struct world w;
 	struct agent a;
@@ -456,7 +439,6 @@ static void the_tunnel_comes_and_goes_without_another_registration(void **unused
 /* Another machine's tunnel is not ours. */
 static void who_takes_a_name_over_does_not_take_the_tunnel(void **unused)
 {
-	(void)unused;
 	const struct node_vtep vtep = { .mac = { { 2, 0, 0, 0, 0, 1 } } };
 	struct world w;
 	struct agent a;

@@ -32,7 +32,6 @@ static void fate_of_the_create(enum store_fake_fate fate)
 
 static void a_lost_reply_to_the_create_leaves_no_doubt(void **unused)
 {
-	(void)unused;
 	for (size_t i = 0; i < N_FATES; i++)
 		fate_of_the_create(fates[i]);
 }
@@ -64,7 +63,6 @@ static void fate_of_the_update(enum store_fake_fate fate)
 
 static void a_lost_reply_to_the_update_leaves_no_doubt(void **unused)
 {
-	(void)unused;
 	for (size_t i = 0; i < N_FATES; i++)
 		fate_of_the_update(fates[i]);
 }
@@ -99,7 +97,6 @@ static void fate_of_the_take_over(enum store_fake_fate first, enum store_fake_fa
 
 static void lost_replies_in_both_halves_of_a_take_over_leave_no_doubt(void **unused)
 {
-	(void)unused;
 	for (size_t i = 0; i < N_FATES; i++)
 		for (size_t j = 0; j < N_FATES; j++)
 			fate_of_the_take_over(fates[i], fates[j]);
@@ -108,7 +105,6 @@ static void lost_replies_in_both_halves_of_a_take_over_leave_no_doubt(void **unu
 /* The old process's create, applied after the new process has registered and lost its record. */
 static void a_late_create_of_a_dead_process_is_recognised(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a, b;
 
@@ -134,7 +130,6 @@ static void a_late_create_of_a_dead_process_is_recognised(void **unused)
 
 static void an_outage_leaves_the_registration_as_it_is(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a;
 
@@ -153,7 +148,6 @@ static void an_outage_leaves_the_registration_as_it_is(void **unused)
 
 static void an_agent_started_in_an_outage_registers_when_etcd_is_back(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a;
 
@@ -171,7 +165,6 @@ static void an_agent_started_in_an_outage_registers_when_etcd_is_back(void **unu
 
 static void a_record_deleted_during_an_outage_is_made_anew_after_it(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a;
 
@@ -193,7 +186,6 @@ static void a_record_deleted_during_an_outage_is_made_anew_after_it(void **unuse
 
 static void a_restored_etcd_voids_the_fence_until_registered_again(void **unused)
 {
-	(void)unused;
 	AUTO(store_fake_snapshot_free) struct store_fake_snapshot *old = NULL;
 	AUTO(free) char *value = NULL;
 	struct world w;
@@ -227,7 +219,6 @@ static void a_restored_etcd_voids_the_fence_until_registered_again(void **unused
 
 static void an_emptied_etcd_is_registered_in_anew(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a;
 
@@ -247,7 +238,6 @@ static void an_emptied_etcd_is_registered_in_anew(void **unused)
 
 static void what_etcd_refuses_is_told_and_tried_again_ever_more_slowly(void **unused)
 {
-	(void)unused;
 	struct world w;
 	struct agent a;
 	unsigned before;
@@ -271,7 +261,6 @@ static void what_etcd_refuses_is_told_and_tried_again_ever_more_slowly(void **un
 /* The event of our own write may come before its reply, or long after it. */
 static void the_order_of_reply_and_event_does_not_matter(void **unused)
 {
-	(void)unused;
 	for (int replies_first = 0; replies_first < 2; replies_first++) {
 		struct world w;
 		struct agent a;
@@ -292,7 +281,6 @@ static void the_order_of_reply_and_event_does_not_matter(void **unused)
 /* Somebody deletes the record while the reply to our write is on its way. */
 static void a_change_before_the_reply_is_not_overlooked(void **unused)
 {
-	(void)unused;
 	for (unsigned steps = 0; steps < 12; steps++) {
 		struct world w;
 		struct agent a;

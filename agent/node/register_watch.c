@@ -58,7 +58,6 @@ static void on_node_deleted(const char *key, int64_t revision, void *arg)
 {
 	struct registration *r = arg;
 
-	(void)key;
 	if (revision > r->newest)
 		r->newest = revision;
 	if (r->phase == WAITING || (r->phase == SETTLED && revision > r->fence.mod_revision)) {
@@ -73,8 +72,6 @@ static void on_node_deleted(const char *key, int64_t revision, void *arg)
 
 static void on_in_sync(int64_t revision, void *arg)
 {
-	(void)revision;
-	(void)arg;
 }
 
 /* --- removed/<node> ------------------------------------------------------------------------- */
@@ -102,8 +99,6 @@ static void on_removed_deleted(const char *key, int64_t revision, void *arg)
 {
 	struct registration *r = arg;
 
-	(void)key;
-	(void)revision;
 	health_clear(r->health, "removed");
 	/* A name that was waited for may be free now. */
 	if (r->phase == WAITING && r->waited)

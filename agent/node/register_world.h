@@ -73,7 +73,6 @@ static inline void on_lost(const char *why, void *arg)
 {
 	struct agent *a = arg;
 
-	(void)why;
 	a->lost++;
 }
 
@@ -94,7 +93,6 @@ static inline void on_notice(enum store_notice notice, const char *text, void *a
 
 static inline void quiet_sink(const struct log_record *record)
 {
-	(void)record;
 }
 
 static inline void world_open(struct world *w)
@@ -105,7 +103,6 @@ static inline void world_open(struct world *w)
 
 static inline bool holds(void *arg)
 {
-	(void)arg;
 	return true;
 }
 

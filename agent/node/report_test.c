@@ -81,8 +81,6 @@ static int done(void **state)
 
 static void nothing(const struct store_reply *reply, void *arg)
 {
-	(void)reply;
-	(void)arg;
 }
 
 static void revoke_by_hand(struct world *w)

@@ -140,7 +140,6 @@ static void others_blocks_lead_to_their_tunnels(void **unused)
 	};
 	struct overlay_input in = V4;
 
-	(void)unused;
 	nodes[1].vtep.ipv4 = address("10.1.0.64");
 	nodes[1].vtep.ipv6 = address("fd00:1::40");
 	in.tunnel[0] = address("10.1.0.0");
@@ -162,7 +161,6 @@ static void without_such_a_pool_there_is_nothing(void **unused)
 	struct block_place blocks[] = { block("10.1.0.0/26", "a", "web") };
 	struct overlay_input in = V4;
 
-	(void)unused;
 	in.pools = pools;
 	EXPECT(in, nodes, blocks, "");
 }
@@ -172,7 +170,6 @@ static void a_node_without_blocks_is_no_remote(void **unused)
 	struct node nodes[] = { node("a", "192.0.2.2/24", NULL) };
 	struct block_place blocks[] = { block("10.3.0.0/26", "a", "plain") };
 
-	(void)unused;
 	EXPECT(V4, nodes, blocks, "tunnel 192.0.2.1 vni 4096 port 4789 mtu 1450\n");
 }
 
@@ -184,7 +181,6 @@ static void nodes_meet_over_ipv4_if_both_have_it_else_over_ipv6(void **unused)
 					block("10.1.0.64/26", "six", "web") };
 	struct overlay_input six = { .address = { { 0 }, address("2001:db8::1") } };
 
-	(void)unused;
 	EXPECT(BOTH, nodes, blocks,
 	       "tunnel 192.0.2.1 vni 4096 port 4789 mtu 1450\n"
 	       "tunnel 2001:db8::1 vni 4096 port 4789 mtu 1430\n"
@@ -212,7 +208,6 @@ static void a_second_tunnel_is_there_only_for_whom_it_serves(void **unused)
 	struct node six[] = { node("a", NULL, "2001:db8::2/64") };
 	struct block_place none[] = { block("10.3.0.0/26", "a", "plain") };
 
-	(void)unused;
 	EXPECT(BOTH, both, none, "tunnel 192.0.2.1 vni 4096 port 4789 mtu 1450\n");
 	EXPECT(BOTH, six, none,
 	       "tunnel 192.0.2.1 vni 4096 port 4789 mtu 1450\n"
@@ -229,7 +224,6 @@ static void what_cannot_be_reached_is_named_and_the_rest_goes_on(void **unused)
 		block("10.1.1.0/26", "c", "web"),    block("10.1.1.64/26", "d", "web"),
 	};
 
-	(void)unused;
 	nodes[1].vtep.mac = (struct mac){ 0 };
 	nodes[2].vtep.mac = vtep_mac("a");
 	nodes[3].vtep.mac = vtep_mac("me");
@@ -250,7 +244,6 @@ static void config_says_how_the_tunnel_is(void **unused)
 	struct block_place blocks[] = { block("10.1.0.0/26", "me", "web") };
 	struct overlay_input in = V4;
 
-	(void)unused;
 	in.config = &flannel;
 	EXPECT(in, nodes, blocks, "tunnel 192.0.2.1 vni 1 port 8472 mtu 1400 no offload\n");
 	assert_int_equal(overlay_mtu(&flannel, 90, AF_INET), 0);

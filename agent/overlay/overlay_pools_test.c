@@ -22,13 +22,10 @@ static struct {
 
 static void ignore(enum route_kind kind, void *arg)
 {
-	(void)kind;
-	(void)arg;
 }
 
 static void quiet_sink(const struct log_record *record)
 {
-	(void)record;
 }
 
 static int fresh(void **state)
@@ -38,7 +35,6 @@ static int fresh(void **state)
 	};
 	struct route_records_options o = options;
 
-	(void)state;
 	log_set_sink(quiet_sink);
 	memset(&w, 0, sizeof(w));
 	w.time = FAKE_TIME;
@@ -53,7 +49,6 @@ static int fresh(void **state)
 
 static int done(void **state)
 {
-	(void)state;
 	overlay_pools_done(&w.pools);
 	route_records_free(w.records);
 	store_free(w.store);
@@ -93,7 +88,6 @@ static const char *learned(void)
 
 static void a_pool_is_in_while_its_record_says_so(void **unused)
 {
-	(void)unused;
 	put("pool/web", WEB);
 	put("pool/six", SIX);
 	put("pool/plain", "{\"cidr\":\"10.2.0.0/16\"}");
@@ -110,7 +104,6 @@ static void a_pool_is_in_while_its_record_says_so(void **unused)
 
 static void one_that_vanishes_stays_while_its_extent_stands(void **unused)
 {
-	(void)unused;
 	put("pool/web", CROSS);
 	put("pool/six", SIX);
 	put("extent/default/web", CUT);
@@ -128,7 +121,6 @@ static void the_file_brings_it_back(void **unused)
 	AUTO(free) char *text = NULL;
 	struct overlay_pools read = { 0 };
 
-	(void)unused;
 	put("pool/web", CROSS);
 	put("pool/six", SIX);
 	learned();
@@ -157,7 +149,6 @@ static void a_damaged_file_is_refused_with_a_sentence(void **unused)
 		"{\"pools\":[{\"name\":\"a\",\"network\":\"default\",\"encapsulation\":\"x\"}]}",
 	};
 
-	(void)unused;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		struct overlay_pools read = { 0 };
 		struct err err = { "" };

@@ -303,7 +303,6 @@ static void on_deleted(const char *full, int64_t revision, void *arg)
 {
 	struct table *t = arg;
 
-	(void)revision;
 	gone(t, full + strlen(t->owner->o.prefix));
 }
 
@@ -311,7 +310,6 @@ static void on_in_sync(int64_t revision, void *arg)
 {
 	struct table *t = arg;
 
-	(void)revision;
 	t->in_sync = true;
 	t->relisting = false;
 	tell(t);

@@ -31,7 +31,6 @@ struct world {
 
 static void on_changed(enum route_kind kind, void *arg)
 {
-	(void)kind;
 	((struct world *)arg)->changes++;
 }
 
@@ -39,14 +38,12 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 {
 	struct world *w = arg;
 
-	(void)text;
 	if (w->records)
 		route_records_notice(w->records, notice);
 }
 
 static void quiet_sink(const struct log_record *record)
 {
-	(void)record;
 }
 
 static const enum route_kind watched[] = { ROUTE_PEER, ROUTE_FILTER, ROUTE_NODE, ROUTE_SPEC,

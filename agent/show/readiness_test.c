@@ -11,7 +11,6 @@
 
 static void discard(const struct log_record *record)
 {
-	(void)record;
 }
 
 static void only_what_is_needed_decides(void **unused)
@@ -19,7 +18,6 @@ static void only_what_is_needed_decides(void **unused)
 	struct readiness r = { 0 };
 	struct err why = { "" };
 
-	(void)unused;
 	readiness_add(&r, "etcd", false, "it does not answer");
 	readiness_add(&r, "kernel", true, NULL);
 	readiness_add(&r, "addresses", true, "");
@@ -33,7 +31,6 @@ static void more_than_fit_are_left_out(void **unused)
 {
 	struct readiness r = { 0 };
 
-	(void)unused;
 	for (size_t i = 0; i < 2 * READINESS_MAX; i++)
 		readiness_add(&r, "x", false, NULL);
 	assert_int_equal(r.n, READINESS_MAX);
@@ -56,7 +53,6 @@ static void every_input_and_peer_is_named(void **unused)
 	const struct status_bird bird = { .sessions = sessions, .n_sessions = 3 };
 	struct readiness r = { 0 };
 
-	(void)unused;
 	assert_int_equal(health_new(NULL, NULL, &health), 0);
 	health_set(health, "session/c", LOG_LEVEL_WARNING, "%s", "c is down");
 	readiness_add(&r, "etcd", false, "no answer");

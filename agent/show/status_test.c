@@ -27,7 +27,6 @@ static void expect(const struct status *s, const char *want)
 
 static void a_healthy_node_says_ok(void **unused)
 {
-	(void)unused;
 	const struct status_pool pools[] = { { "a", 1, 3, 61 }, { "b", 2, 0, UINT64_MAX } };
 	struct status s = plain;
 
@@ -45,7 +44,6 @@ static void a_healthy_node_says_ok(void **unused)
 
 static void the_firewall_is_shown_where_it_is_wanted_and_as_it_stands(void **unused)
 {
-	(void)unused;
 	struct status s = plain;
 	char *text = NULL;
 
@@ -63,7 +61,6 @@ static void the_firewall_is_shown_where_it_is_wanted_and_as_it_stands(void **unu
 
 static void what_is_not_ready_is_named(void **unused)
 {
-	(void)unused;
 	struct readiness ready = { 0 };
 	struct status s = plain;
 	AUTO(json_put) struct json_object *o = NULL;
@@ -85,7 +82,6 @@ static void what_is_not_ready_is_named(void **unused)
 
 static void troubles_are_listed_with_their_since(void **unused)
 {
-	(void)unused;
 	char reason[] = "gone";
 	const struct health_entry health = { .part = "etcd", .reason = reason, .since = SINCE };
 	struct status s = { .node = "n1",
@@ -155,7 +151,6 @@ static int64_t omitted(struct json_object *root, const char *name)
 
 static void what_does_not_fit_is_counted(void **unused)
 {
-	(void)unused;
 	AUTO(json_put) struct json_object *root = NULL;
 	struct json_object *total;
 
@@ -170,7 +165,6 @@ static void what_does_not_fit_is_counted(void **unused)
 
 static void pools_leave_room_to_the_first_troubles_and_take_what_they_leave(void **unused)
 {
-	(void)unused;
 	AUTO(json_put) struct json_object *many = NULL, *few = NULL;
 
 	filled(500, 3, 100, STATUS_SIZE_MAX, &many);
@@ -183,7 +177,6 @@ static void pools_leave_room_to_the_first_troubles_and_take_what_they_leave(void
 
 static void a_long_sentence_is_cut_between_characters(void **unused)
 {
-	(void)unused;
 	AUTO(json_put) struct json_object *root = NULL;
 	char reason[1024] = "";
 	struct health_entry health = { .part = "x", .reason = reason, .since = SINCE };
@@ -202,7 +195,6 @@ static void a_long_sentence_is_cut_between_characters(void **unused)
 
 static void without_a_limit_everything_is_there(void **unused)
 {
-	(void)unused;
 	AUTO(json_put) struct json_object *root = NULL;
 
 	filled(200, 500, 1000, 0, &root);
@@ -213,7 +205,6 @@ static void without_a_limit_everything_is_there(void **unused)
 
 static void every_size_keeps_the_limit(void **unused)
 {
-	(void)unused;
 	for (size_t n = 0; n < 150; n++) {
 		AUTO(json_put) struct json_object *root = NULL;
 
@@ -227,7 +218,6 @@ static void every_size_keeps_the_limit(void **unused)
 
 static void bird_and_its_sessions_are_shown_those_that_fail_first(void **unused)
 {
-	(void)unused;
 	const struct status_session sessions[] = {
 		{ "n_1", "10.0.0.1", "Established", "10:00:00", "", 64512, 5, 1, true },
 		{ "n_2", "10.0.0.2", "Active", "10:00:01", "Connection refused", 64513, 0, 0,
@@ -292,7 +282,6 @@ static void with_sessions(size_t n, size_t error_len, size_t n_health, struct js
 
 static void of_many_sessions_all_are_counted_and_some_shown(void **unused)
 {
-	(void)unused;
 	AUTO(json_put) struct json_object *root = NULL;
 	struct json_object *bird;
 
@@ -306,7 +295,6 @@ static void of_many_sessions_all_are_counted_and_some_shown(void **unused)
 
 static void sessions_of_any_number_keep_the_limit(void **unused)
 {
-	(void)unused;
 	for (size_t n = 0; n < 120; n++) {
 		AUTO(json_put) struct json_object *root = NULL;
 

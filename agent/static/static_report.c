@@ -135,7 +135,6 @@ static int send_batch(struct static_report *r, enum store_op_kind kind, needs_fn
 
 static bool is_unread(struct static_report *r, const struct static_entry *e)
 {
-	(void)r;
 	return e->unread && e->life != STATIC_LOST;
 }
 
@@ -178,7 +177,6 @@ static void on_read(const struct store_reply *reply, void *arg)
 
 static bool is_surplus(struct static_report *r, const struct static_entry *e)
 {
-	(void)r;
 	return !e->status && e->written && e->life != STATIC_LOST;
 }
 

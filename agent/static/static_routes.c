@@ -336,7 +336,6 @@ static void on_in_sync(int64_t revision, void *arg)
 {
 	struct static_routes *s = arg;
 
-	(void)revision;
 	s->records_known = true;
 	s->relisting = false;
 	mark(s);
@@ -363,8 +362,6 @@ static void on_spec_deleted(const char *key, int64_t revision, void *arg)
 {
 	struct static_routes *s = arg;
 
-	(void)key;
-	(void)revision;
 	if (s->relisting || !s->has_labels)
 		return;
 	node_spec_done(&s->labels);
@@ -376,7 +373,6 @@ static void on_spec_in_sync(int64_t revision, void *arg)
 {
 	struct static_routes *s = arg;
 
-	(void)revision;
 	s->labels_known = true;
 	mark(s);
 }

@@ -20,14 +20,12 @@ static char words[CHILD_OUTPUT_MAX];
 
 static void on_checked(int err, const char *said, void *arg)
 {
-	(void)arg;
 	verdict = err;
 	snprintf(words, sizeof(words), "%s", said);
 }
 
 static int set_up(void **state)
 {
-	(void)state;
 	strcpy(folder, "/tmp/roost-check-XXXXXX");
 	verdict = 1;
 	words[0] = '\0';
@@ -39,7 +37,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	unlink(program);
 	rmdir(folder);
 	sd_event_unref(event);
@@ -67,7 +64,6 @@ static void check(const char *script)
 
 static void a_good_file_is_good(void **state)
 {
-	(void)state;
 	check("[ \"$*\" = '-p -c /etc/bird/x.conf' ]");
 	assert_int_equal(verdict, 0);
 	assert_string_equal(words, "");
@@ -75,7 +71,6 @@ static void a_good_file_is_good(void **state)
 
 static void warnings_are_passed_on(void **state)
 {
-	(void)state;
 	check("echo 'bird: x.conf:3:27: first' >&2; echo 'bird: x.conf:4:1: second' >&2");
 	assert_int_equal(verdict, 0);
 	assert_string_equal(words, "x.conf:3:27: first; x.conf:4:1: second");
@@ -83,7 +78,6 @@ static void warnings_are_passed_on(void **state)
 
 static void a_bad_file_is_told_in_the_words_of_bird(void **state)
 {
-	(void)state;
 	check("echo 'bird: x.conf:2:1 syntax error' >&2; exit 1");
 	assert_int_equal(verdict, -EINVAL);
 	assert_string_equal(words, "x.conf:2:1 syntax error");
@@ -91,7 +85,6 @@ static void a_bad_file_is_told_in_the_words_of_bird(void **state)
 
 static void a_parser_that_dies_means_a_bad_file(void **state)
 {
-	(void)state;
 	check("echo 'realloc(): invalid old size' >&2; kill -ABRT $$");
 	assert_int_equal(verdict, -EINVAL);
 	assert_string_equal(words, "killed by SIGABRT: realloc(): invalid old size");
@@ -99,7 +92,6 @@ static void a_parser_that_dies_means_a_bad_file(void **state)
 
 static void silence_and_a_bad_exit_mean_a_bad_file(void **state)
 {
-	(void)state;
 	check("exit 7");
 	assert_int_equal(verdict, -EINVAL);
 	assert_string_equal(words, "exit 7");
@@ -110,7 +102,6 @@ static void no_bird_is_told_at_once(void **state)
 	struct bird_check *b = NULL;
 	struct err err = { "" };
 
-	(void)state;
 	assert_int_equal(bird_check(event, "/nonexistent/bird", "x", on_checked, NULL, &b, &err),
 			 -ENOENT);
 	assert_string_equal(err.text, "/nonexistent/bird: No such file or directory");
@@ -121,7 +112,6 @@ static void a_check_can_be_cancelled(void **state)
 {
 	struct bird_check *b = NULL;
 
-	(void)state;
 	play("sleep 1000");
 	assert_int_equal(bird_check(event, program, "x", on_checked, NULL, &b, NULL), 0);
 	bird_check_cancel(b);
@@ -147,7 +137,6 @@ static void words_are_put_in_one_line(void **state)
 	};
 	char text[64];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_string_equal(bird_check_words(cases[i].output, text, sizeof(text)),
 				    cases[i].want);

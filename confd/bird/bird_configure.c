@@ -156,8 +156,6 @@ static int on_poll(sd_event_source *s, uint64_t usec, void *arg)
 	struct bird_control *c = arg;
 	int r = bird_command(c, "configure status", BIRD_CONFIGURE_TIMEOUT_MS, on_status, c);
 
-	(void)s;
-	(void)usec;
 	if (r < 0)
 		finish(c, BIRD_OUTCOME_LOST, strerror(-r));
 	return 0;

@@ -13,8 +13,6 @@ static const char *answer; /* to configure */
 
 static void on_connected(const struct bird_version *v, void *arg)
 {
-	(void)v;
-	(void)arg;
 	connects++;
 }
 
@@ -54,7 +52,6 @@ static int set_up(void **state)
 {
 	static const struct bird_control_handlers handlers = { .on_connected = on_connected };
 
-	(void)state;
 	outcomes = connects = busy_before = busy_after = configures = 0;
 	told[0] = '\0';
 	answer = "0003 Reconfigured\n";
@@ -68,7 +65,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	bird_control_free(control);
 	fake_free(&fake);
 	return 0;
@@ -83,7 +79,6 @@ static char a[] = "a ", b[] = "b ", c[] = "c ";
 
 static void a_good_file_is_done(void **state)
 {
-	(void)state;
 	configure(a);
 	assert_int_equal(outcomes, 0);
 	RUN_UNTIL(&fake, outcomes == 1);
@@ -96,7 +91,6 @@ static void a_good_file_is_done(void **state)
 
 static void one_in_progress_is_followed_to_its_end(void **state)
 {
-	(void)state;
 	answer = "0004 Reconfiguration in progress\n";
 	busy_after = 3;
 	configure(a);
@@ -108,7 +102,6 @@ static void one_in_progress_is_followed_to_its_end(void **state)
 
 static void one_that_was_queued_is_followed_too(void **state)
 {
-	(void)state;
 	answer = "0005 Reconfiguration already in progress, queueing new config\n";
 	busy_after = 2;
 	configure(a);
@@ -119,7 +112,6 @@ static void one_that_was_queued_is_followed_too(void **state)
 
 static void that_of_another_is_waited_for(void **state)
 {
-	(void)state;
 	busy_before = 3;
 	configure(a);
 	RUN_UNTIL(&fake, outcomes == 1);
@@ -140,7 +132,6 @@ static void a_refusal_has_the_words_of_bird(void **state)
 		{ "9001 syntax error\n", "a refused: syntax error|" },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
 		told[0] = '\0';
 		answer = cases[i].answer;
@@ -152,7 +143,6 @@ static void a_refusal_has_the_words_of_bird(void **state)
 
 static void those_asked_for_meanwhile_share_one_more(void **state)
 {
-	(void)state;
 	answer = "0004 Reconfiguration in progress\n";
 	busy_after = 2;
 	configure(a);
@@ -168,7 +158,6 @@ static void those_asked_for_meanwhile_share_one_more(void **state)
 
 static void one_asked_for_while_bird_reads_comes_after(void **state)
 {
-	(void)state;
 	answer = NULL;
 	configure(a);
 	RUN_UNTIL(&fake, configures == 1);
@@ -186,7 +175,6 @@ static void one_asked_for_while_bird_reads_comes_after(void **state)
 
 static void three_at_once_are_one(void **state)
 {
-	(void)state;
 	configure(a);
 	configure(b);
 	configure(c);
@@ -203,7 +191,6 @@ static void on_configured_again(enum bird_outcome outcome, const char *words, vo
 
 static void another_may_be_asked_for_from_the_outcome(void **state)
 {
-	(void)state;
 	assert_int_equal(bird_configure(control, on_configured_again, a), 0);
 	RUN_UNTIL(&fake, outcomes == 3);
 	assert_int_equal(configures, 3);
@@ -211,7 +198,6 @@ static void another_may_be_asked_for_from_the_outcome(void **state)
 
 static void a_loss_while_bird_reads_is_told(void **state)
 {
-	(void)state;
 	answer = NULL;
 	configure(a);
 	RUN_UNTIL(&fake, configures == 1);
@@ -230,7 +216,6 @@ static void a_loss_while_bird_reads_is_told(void **state)
 
 static void a_loss_between_two_polls_is_told(void **state)
 {
-	(void)state;
 	answer = "0004 Reconfiguration in progress\n";
 	busy_after = 1000;
 	configure(a);
@@ -242,7 +227,6 @@ static void a_loss_between_two_polls_is_told(void **state)
 
 static void the_end_drops_what_is_under_way(void **state)
 {
-	(void)state;
 	answer = "0004 Reconfiguration in progress\n";
 	busy_after = 1000;
 	configure(a);

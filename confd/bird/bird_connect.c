@@ -52,8 +52,6 @@ static int on_folder(sd_event_source *s, int fd, uint32_t events, void *arg)
 	ssize_t n = read(fd, buffer, sizeof(buffer));
 	bool ours = false, gone = false;
 
-	(void)s;
-	(void)events;
 	for (ssize_t at = 0; at < n;) {
 		const struct inotify_event *e = (const void *)(buffer + at);
 
@@ -93,8 +91,6 @@ static int on_io(sd_event_source *s, int fd, uint32_t events, void *arg)
 	char bytes[65536];
 	ssize_t n = read(fd, bytes, sizeof(bytes));
 
-	(void)s;
-	(void)events;
 	if (n > 0) {
 		bird_on_bytes(c, bytes, (size_t)n);
 	} else if (n == 0 || errno == ECONNRESET) {
@@ -198,8 +194,6 @@ static int on_timer(sd_event_source *s, uint64_t usec, void *arg)
 {
 	struct bird_control *c = arg;
 
-	(void)s;
-	(void)usec;
 	if (c->state == BIRD_AWAY)
 		try_to_connect(c, false);
 	else

@@ -14,14 +14,12 @@ static struct bird_version version;
 
 static void on_connected(const struct bird_version *v, void *arg)
 {
-	(void)arg;
 	connects++;
 	version = *v;
 }
 
 static void on_disconnected(const char *text, void *arg)
 {
-	(void)arg;
 	disconnects++;
 	snprintf(reason, sizeof(reason), "%s", text);
 	/* Refused from here, so that nothing goes in circles. */
@@ -35,7 +33,6 @@ static void on_reply(int err, const struct bird_reply *reply, void *arg)
 {
 	size_t n = strlen(said);
 
-	(void)arg;
 	replies++;
 	last_err = err;
 	if (err)
@@ -46,7 +43,6 @@ static void on_reply(int err, const struct bird_reply *reply, void *arg)
 
 static int set_up(void **state)
 {
-	(void)state;
 	connects = disconnects = replies = 0;
 	last_err = 0;
 	reason[0] = said[0] = '\0';
@@ -57,7 +53,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	bird_control_free(control);
 	fake_free(&fake);
 	return 0;
@@ -92,7 +87,6 @@ static void echo(struct fake_bird *f, const char *command)
 
 static void the_greeting_tells_the_version(void **state)
 {
-	(void)state;
 	fake.greeting = "0001 BIRD 3.1.7 ready.\n";
 	start();
 	assert_null(bird_control_version(control));
@@ -112,7 +106,6 @@ static void a_missing_and_a_stale_socket_have_sentences_of_their_own(void **stat
 {
 	char want[512];
 
-	(void)state;
 	start();
 	RUN_UNTIL(&fake, disconnects == 1);
 	snprintf(want, sizeof(want),
@@ -135,7 +128,6 @@ static void a_socket_that_appears_is_connected_to_at_once(void **state)
 {
 	uint64_t began;
 
-	(void)state;
 	start();
 	RUN_UNTIL(&fake, disconnects == 1);
 	/* Long enough for a retry by time to be far away. */
@@ -149,7 +141,6 @@ static void a_socket_that_appears_is_connected_to_at_once(void **state)
 
 static void a_folder_that_comes_later_is_found(void **state)
 {
-	(void)state;
 	assert_int_equal(rmdir(fake.folder), 0);
 	start();
 	RUN_UNTIL(&fake, disconnects == 1);
@@ -160,7 +151,6 @@ static void a_folder_that_comes_later_is_found(void **state)
 
 static void a_folder_made_anew_is_watched_anew(void **state)
 {
-	(void)state;
 	start();
 	RUN_UNTIL(&fake, disconnects == 1);
 	run_for(&fake, 20);
@@ -173,7 +163,6 @@ static void a_folder_made_anew_is_watched_anew(void **state)
 
 static void somebody_else_behind_the_socket_is_told(void **state)
 {
-	(void)state;
 	fake.greeting = "HTTP/1.1 400 Bad Request\n";
 	fake_listen(&fake);
 	start();
@@ -192,7 +181,6 @@ static void paths_that_cannot_be_are_refused(void **state)
 {
 	char long_path[200] = "/";
 
-	(void)state;
 	memset(long_path + 1, 'x', sizeof(long_path) - 2);
 	assert_int_equal(bird_control_new(fake.event, long_path, NULL, NULL, &control),
 			 -ENAMETOOLONG);
@@ -204,7 +192,6 @@ static void paths_that_cannot_be_are_refused(void **state)
 
 static void commands_go_out_one_by_one_and_in_order(void **state)
 {
-	(void)state;
 	fake.on_command = echo;
 	start_connected();
 	ask("show a");
@@ -218,7 +205,6 @@ static void commands_go_out_one_by_one_and_in_order(void **state)
 /* The fake itself insists on one command at a time. */
 static void hundreds_of_commands_are_never_pipelined(void **state)
 {
-	(void)state;
 	fake.on_command = echo;
 	start_connected();
 	for (int i = 0; i < 300; i++)
@@ -231,7 +217,6 @@ static void a_command_has_at_most_512_bytes_and_no_control_bytes(void **state)
 {
 	char command[BIRD_COMMAND_MAX + 2];
 
-	(void)state;
 	fake.on_command = echo;
 	start_connected();
 	memset(command, 'x', sizeof(command));
@@ -252,7 +237,6 @@ static void a_reply_in_pieces_with_others_between_is_one(void **state)
 				    "0014 Total\n";
 	char piece[2] = "";
 
-	(void)state;
 	start_connected();
 	fake_say(&fake, "+nobody asked\n", true);
 	ask("show route count");
@@ -276,7 +260,6 @@ static void ask_again(int err, const struct bird_reply *reply, void *arg)
 
 static void commands_may_be_given_from_a_reply(void **state)
 {
-	(void)state;
 	fake.on_command = echo;
 	start_connected();
 	assert_int_equal(bird_command(control, "show first", 0, ask_again, NULL), 0);
@@ -285,7 +268,6 @@ static void commands_may_be_given_from_a_reply(void **state)
 
 static void a_loss_in_mid_reply_tells_everybody_and_mends_itself(void **state)
 {
-	(void)state;
 	start_connected();
 	ask("show a");
 	ask("show b");
@@ -306,7 +288,6 @@ static void a_loss_in_mid_reply_tells_everybody_and_mends_itself(void **state)
 
 static void silence_costs_the_connection(void **state)
 {
-	(void)state;
 	start_connected();
 	assert_int_equal(bird_command(control, "show silence", 50, on_reply, NULL), 0);
 	ask("show b");
@@ -318,7 +299,6 @@ static void silence_costs_the_connection(void **state)
 
 static void an_answer_that_nobody_asked_for_costs_it_too(void **state)
 {
-	(void)state;
 	start_connected();
 	fake_say(&fake, "0000 surprise\n", true);
 	RUN_UNTIL(&fake, disconnects == 1);
@@ -328,7 +308,6 @@ static void an_answer_that_nobody_asked_for_costs_it_too(void **state)
 
 static void two_answers_to_one_command_cost_it(void **state)
 {
-	(void)state;
 	start_connected();
 	ask("show a");
 	RUN_UNTIL(&fake, fake.commands == 1);
@@ -339,7 +318,6 @@ static void two_answers_to_one_command_cost_it(void **state)
 
 static void bird_that_dies_and_comes_back_is_found(void **state)
 {
-	(void)state;
 	start_connected();
 	for (unsigned i = 0; i < 3; i++) {
 		fake_die(&fake);
@@ -360,7 +338,6 @@ static void expect_no_timer(void)
 
 static void connected_and_idle_the_loop_is_not_woken(void **state)
 {
-	(void)state;
 	fake.on_command = echo;
 	start_connected();
 	expect_no_timer();
@@ -373,7 +350,6 @@ static void connected_and_idle_the_loop_is_not_woken(void **state)
 
 static void without_a_socket_the_loop_is_not_woken_either(void **state)
 {
-	(void)state;
 	start();
 	RUN_UNTIL(&fake, disconnects == 1);
 	run_for(&fake, 20);
@@ -382,7 +358,6 @@ static void without_a_socket_the_loop_is_not_woken_either(void **state)
 
 static void the_end_drops_what_is_under_way(void **state)
 {
-	(void)state;
 	start_connected();
 	ask("show a");
 	ask("show b");
@@ -400,7 +375,6 @@ static void on_answer(struct bird_answer *a, void *arg)
 {
 	size_t n = strlen(said);
 
-	(void)arg;
 	replies++;
 	if (a->err)
 		snprintf(said + n, sizeof(said) - n, "%s %s|", strerrorname_np(-a->err), a->words);
@@ -416,7 +390,6 @@ static void show_counts(void)
 
 static void a_view_is_read_or_told(void **state)
 {
-	(void)state;
 	start_connected();
 	show_counts();
 	fake_say(&fake, "1007-1 of 1 routes for 1 networks in table master4\n0000 \n", true);

@@ -21,7 +21,6 @@ static void becomes(const char *text, const char *want)
 
 static void passwords_are_not_shown(void **unused)
 {
-	(void)unused;
 	becomes("", "");
 	becomes("router id 1.2.3.4;\n", "router id 1.2.3.4;\n");
 	becomes("\tpassword \"s e;cret\";\n", "\tpassword \"********\";\n");
@@ -36,7 +35,6 @@ static void passwords_are_not_shown(void **unused)
 
 static void a_text_without_an_end_hides_the_rest(void **unused)
 {
-	(void)unused;
 	becomes("password \"secret;\nmore", "password \"********\"");
 	becomes("password /* secret", "password /* secret");
 	becomes("password", "password");
@@ -44,7 +42,6 @@ static void a_text_without_an_end_hides_the_rest(void **unused)
 
 static void other_words_stay(void **unused)
 {
-	(void)unused;
 	becomes("passwords { password \"x\"; }", "passwords { password \"********\"; }");
 	becomes("my_password \"x\"; password2 \"y\";", "my_password \"x\"; password2 \"y\";");
 	becomes("password;", "password;");
@@ -52,7 +49,6 @@ static void other_words_stay(void **unused)
 
 static void known_secrets_go_wherever_they_are(void **unused)
 {
-	(void)unused;
 	static const char *const secrets[] = { "s3cret", "" };
 	const struct texts known = { (const char **)(uintptr_t)secrets, 2 };
 	const char *text = "define X = \"s3cret\"; # s3crets3cret";

@@ -54,7 +54,6 @@ static void versions_are_read(void **state)
 	static const char *const bad[] = { "", "BIRD", "BIRD ready", "FRR 8.4", "BIRD 2. ready" };
 	struct bird_version v;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		assert_int_equal(bird_version_parse(good[i].text, &v), 0);
 		assert_memory_equal(&v, &good[i].v, sizeof(v));
@@ -69,7 +68,6 @@ static void status_is_read(void **state)
 	struct bird_status s;
 	struct bird_reply reply;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(golden_versions); i++) {
 		reply = real(golden_versions[i], "show status", 0);
 		assert_int_equal(bird_status_parse(&reply, &s), 0);
@@ -111,7 +109,6 @@ static void the_outcome_of_configure_is_read(void **state)
 	};
 	struct bird_reply reply;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		reply = reply_of(cases[i].reply);
 		assert_string_equal(bird_progress_name(bird_configure_parse(&reply)),
@@ -133,7 +130,6 @@ static void the_age_of_a_configuration_is_told_by_two_times(void **state)
 				 .last_reconfiguration = "2026-11-16 23:59:59.600" };
 	int64_t age = 0;
 
-	(void)state;
 	assert_int_equal(bird_status_age_ms(&s, &age), 0);
 	assert_int_equal(age, 1998);
 	strcpy(s.server_time, "2026-11-17 00:00:01");
@@ -152,7 +148,6 @@ static void the_status_of_configure_is_its_first_line(void **state)
 {
 	struct bird_reply reply;
 
-	(void)state;
 	reply = reply_of("0004-Reconfiguration in progress\n0000 \n");
 	assert_int_equal(bird_configure_status_parse(&reply), BIRD_PROGRESS_RUNNING);
 	reply = reply_of("0005-Reconfiguration in progress, next one enqueued\n"
@@ -223,7 +218,6 @@ static void all_details_of_protocols_are_read(void **state)
 		"s4 Static master4 up ipv4 master4 UP 2/0/2\n";
 	static char got[8192];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(golden_versions); i++) {
 		AUTO(bird_protocols_done) struct bird_protocols list = { 0 };
 		struct bird_reply reply = real(golden_versions[i], "show protocols all", 0);
@@ -245,7 +239,6 @@ static void all_details_of_protocols_are_read(void **state)
 
 static void the_short_form_has_the_same_protocols(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(golden_versions); i++) {
 		AUTO(bird_protocols_done) struct bird_protocols list = { 0 };
 		struct bird_reply reply = real(golden_versions[i], "show protocols", 0);
@@ -274,7 +267,6 @@ static void a_time_may_be_a_date_or_both(void **state)
 		" c Static master4 up 2026-11-15 23:27:14\n"
 		" d Static master4 up 2026-11-15\n0000 \n");
 
-	(void)state;
 	assert_int_equal(bird_protocols_parse(&reply, &list), 0);
 	assert_int_equal(list.n, 4);
 	assert_string_equal(list.v[0].since, "2026-11-15");
@@ -296,7 +288,6 @@ static void counts_may_have_the_filtered_ones(void **state)
 		"   Channel ipv4\n     Routes:  4 imported, 3 filtered, 5 exported, 2 preferred\n"
 		"     State: UP\n0000 \n");
 
-	(void)state;
 	assert_int_equal(bird_protocols_parse(&reply, &list), 0);
 	assert_int_equal(list.v[0].neighbor_as, 4294967295);
 	assert_int_equal(list.channels[0].imported, 4);
@@ -314,7 +305,6 @@ static void a_description_cannot_pose_as_a_detail(void **state)
 		"1006-  Description:    Channel ipv4: BGP state: Established\n"
 		"   BGP state: Idle\n0000 \n");
 
-	(void)state;
 	assert_int_equal(bird_protocols_parse(&reply, &list), 0);
 	assert_string_equal(list.v[0].description, "Channel ipv4: BGP state: Established");
 	assert_string_equal(list.v[0].bgp_state, "Idle");
@@ -331,7 +321,6 @@ static void a_row_that_cannot_be_read_is_told(void **state)
 	};
 	struct bird_protocols list;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct bird_reply reply = reply_of(bad[i]);
 
@@ -361,7 +350,6 @@ static void bfd_sessions_are_read(void **state)
 {
 	struct bird_reply reply = real("2.0.12", "show bfd sessions", 0);
 
-	(void)state;
 	expect_table(&reply, "bfd1|192.168.50.9|eth0|Down|23:27:14.621|1.000|0.000\n"
 			     "bfd1|192.168.50.2|eth0|Up|23:27:15.374|0.200|0.600\n");
 	for (size_t i = 0; i < ARRAY_SIZE(golden_versions); i++) {
@@ -382,7 +370,6 @@ static void ospf_neighbours_are_read(void **state)
 {
 	struct bird_reply reply = real("3.1", "show ospf neighbors", 0);
 
-	(void)state;
 	expect_table(&reply, "ospf4|192.168.50.2|1|Full/DR|3.381|eth0|192.168.50.2\n"
 			     "ospf4|192.168.50.2|1|Full/DR|3.381|eth0|192.168.51.2\n"
 			     "ospf6|192.168.50.2|1|Full/BDR|3.055|eth0|fe80::4b7:46ff:fe72:eb06\n");
@@ -400,7 +387,6 @@ static void a_table_of_nobody_is_empty(void **state)
 {
 	struct bird_reply reply;
 
-	(void)state;
 	reply = reply_of("9001 There is no BFD protocol running\n");
 	expect_table(&reply, "");
 	reply = reply_of("1013-ospf4: is not up\n0000 \n");
@@ -420,7 +406,6 @@ static void a_table_that_cannot_be_read_is_told(void **state)
 	};
 	struct bird_table t;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct bird_reply reply = reply_of(bad[i]);
 
@@ -446,7 +431,6 @@ static void route_counts_are_read(void **state)
 	struct bird_counts c;
 	struct bird_reply reply;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(golden_versions); i++) {
 		reply = real(golden_versions[i], "show route count", 0);
 		expect_counts(&reply, "master4 11 7|master6 2 1|");
@@ -461,7 +445,6 @@ static void route_counts_are_read(void **state)
 
 static int let_go(void **state)
 {
-	(void)state;
 	bird_reader_done(&reader);
 	return 0;
 }

@@ -55,7 +55,6 @@ static int feed(const char *bytes, size_t n, size_t max)
 
 static void lines_carry_the_code_of_the_one_before(void **state)
 {
-	(void)state;
 	expect_reply("1007-a\n b\n  c\n1008-d\n0000 \n", "1007 a|1007 b|1007  c|1008 d|0 |");
 	expect_reply("0001 BIRD 2.0.12 ready.\n", "1 BIRD 2.0.12 ready.|");
 	expect_reply("9001 syntax error\n", "9001 syntax error|");
@@ -63,7 +62,6 @@ static void lines_carry_the_code_of_the_one_before(void **state)
 
 static void asynchronous_lines_belong_to_no_reply(void **state)
 {
-	(void)state;
 	expect_reply("+Config timeout expired, starting undo\n0002-a\n+0000 b\n c\n+\n0003 d\n",
 		     "2 a|2 c|3 d|");
 }
@@ -75,7 +73,6 @@ static void an_overflow_inside_is_no_failure(void **state)
 	size_t used;
 	static const char bytes[] = "1002-a\n8000-<line overflow>\n1006-b\n0000 \n";
 
-	(void)state;
 	expect_reply(bytes, "1002 a|8000 <line overflow>|1006 b|0 |");
 	assert_int_equal(bird_reader_feed(&r, bytes, strlen(bytes), &used, &reply), 1);
 	assert_false(bird_reply_failed(&reply));
@@ -88,7 +85,6 @@ static void two_replies_in_one_piece_come_one_by_one(void **state)
 	struct bird_reply reply;
 	size_t used, n = strlen(bytes);
 
-	(void)state;
 	assert_int_equal(bird_reader_feed(&r, bytes, n, &used, &reply), 1);
 	assert_int_equal(used, 14);
 	assert_int_equal(reply.code, 13);
@@ -110,7 +106,6 @@ static void what_is_no_reply_is_told(void **state)
 					   "0000\n",   "0000x\n",        "00a0-x\n",      "-\n",
 					   "0000\tx\n" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(feed(bad[i], strlen(bad[i]), 0), -EBADMSG);
 	assert_int_equal(feed("1000-a\nbad\n", 11, 0), -EBADMSG);
@@ -119,7 +114,6 @@ static void what_is_no_reply_is_told(void **state)
 
 static void memory_has_a_limit(void **state)
 {
-	(void)state;
 	assert_int_equal(feed("1000-0123456789\n", 16, 15), -EMSGSIZE);
 	assert_int_equal(feed("1000-0123456789", 15, 15), 0);
 }
@@ -130,7 +124,6 @@ static void asynchronous_lines_take_no_memory(void **state)
 	struct bird_reply reply;
 	size_t used;
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(bird_reader_feed(&r, "+0123456789\n", 12, &used, &reply), 0);
 	assert_int_equal(bird_reader_feed(&r, "0000 \n", 6, &used, &reply), 1);
@@ -143,7 +136,6 @@ static void a_nul_does_not_end_a_line(void **state)
 	struct bird_reply reply;
 	size_t used;
 
-	(void)state;
 	assert_int_equal(bird_reader_feed(&r, bytes, sizeof(bytes) - 1, &used, &reply), 1);
 	expect_lines(&reply, "1000 a?b?|0 |");
 }
@@ -157,7 +149,6 @@ static void a_large_reply_fits_and_is_let_go(void **state)
 	char piece[128];
 	struct bird_line line = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 40000; i++) {
 		snprintf(piece, sizeof(piece), "1002-%060d\n", i);
 		assert_int_equal(bird_reader_feed(&r, piece, strlen(piece), &used, &reply), 0);
@@ -172,7 +163,6 @@ static void a_large_reply_fits_and_is_let_go(void **state)
 
 static void what_real_birds_say_is_framed(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(golden_versions); i++) {
 		AUTO(bird_reader_done) struct bird_reader r = { 0 };
 		struct bird_reply reply;

@@ -60,8 +60,6 @@ static inline int fake_on_read(sd_event_source *s, int fd, uint32_t events, void
 	char line[2048];
 	ssize_t n = read(fd, line, sizeof(line) - 1);
 
-	(void)s;
-	(void)events;
 	if (n <= 0) {
 		fake_hang_up(f);
 		return 0;
@@ -84,8 +82,6 @@ static inline int fake_on_accept(sd_event_source *s, int fd, uint32_t events, vo
 {
 	struct fake_bird *f = arg;
 
-	(void)s;
-	(void)events;
 	fake_hang_up(f);
 	f->client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	assert_true(f->client >= 0);

@@ -15,7 +15,6 @@
 
 static void a_place_for_additions_leaves_no_trace(void **unused)
 {
-	(void)unused;
 	expect(BASE, "{}", "a {\n}\n");
 	expect_world(&(struct world){ .v = { { "t", "{{<b}}{{$extra}}{{/extra}}{{/b}}" },
 					     { "b", BASE } } },
@@ -35,7 +34,6 @@ static void an_addition_is_whole_lines_however_it_is_written(void **unused)
 		"  ignored {{<b}}\n {{$extra}} \r\n    x;\n    y;{{/extra}} ignored\n{{/b}}",
 	};
 
-	(void)unused;
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		const char *want = i == 4 ? "  ignored a {\n  x;\n  y;\n}\n"
 					  : "a {\n  x;\n  y;\n}\n";
@@ -50,7 +48,6 @@ static void a_line_that_is_added_ends_as_the_others(void **unused)
 	expect_world(&(struct world){ .v = { { "t", "{{<b}}{{$x}}1{{/x}}{{/b}}" },
 					     { "b", "a\r\n{{$x}}{{/x}}\r\nb\r\n" } } },
 		     "{}", "a\r\n1\r\nb\r\n");
-	(void)unused;
 	expect_world(&(struct world){ .v = { { "t", "{{<b}}{{$x}}1{{/x}}{{/b}}" },
 					     { "b", "a\n{{$x}}\nd\n{{/x}}" } } },
 		     "{}", "a\n1");
@@ -61,7 +58,6 @@ static void a_replaced_block_keeps_lines_of_its_own(void **unused)
 	const struct world world = { .v = { { "t", "{{<b}}{{$x}}1{{/x}}{{/b}}" },
 					    { "b", "a\n{{$x}}\nd\n{{/x}}\nb\n" } } };
 
-	(void)unused;
 	expect_world(&world, "{}", "a\n1\nb\n");
 }
 
@@ -71,7 +67,6 @@ static void what_is_replaced_takes_the_indentation_of_the_default(void **unused)
 					      "    {{<b}}\n{{$x}}\n1\n\n  2\n{{/x}}\n{{/b}}\n" },
 					    { "b", "a\n{{$x}}\n\n\tdefault\n{{/x}}\nb\n" } } };
 
-	(void)unused;
 	expect_world(&world, "{}", "    a\n    \t1\n\n    \t  2\n    b\n");
 }
 
@@ -81,7 +76,6 @@ static void a_block_inside_a_line_stays_inside(void **unused)
 					    { "u", "{{<b}}\n  {{$x}}\n    1\n    2{{/x}}\n{{/b}}" },
 					    { "b", "a {{$x}}default{{/x}} b\n" } } };
 
-	(void)unused;
 	expect_world(&world, "{}", " a 1\n 2 b\n");
 }
 
@@ -98,7 +92,6 @@ static void nothing_before_it_leaves_it_inside(void **unused)
 					      { "b", "a {{$x}}{{/x}} b\n" },
 					      { "empty", "" } } };
 
-	(void)unused;
 	expect_world(&world, "{}", " a 1\n 2 b\n");
 	expect_world(&partial, "{}", " a 1\n 2 b\n");
 }
@@ -110,7 +103,6 @@ static void sections_in_an_argument_keep_its_indentation(void **unused)
 					    { "b", "{\n\t{{$x}}{{/x}}\n}\n" },
 					    { "p", "p\nq\n" } } };
 
-	(void)unused;
 	expect_world(&world, "{\"l\":[1,2]}", "{\n\t1\n\t  p\n\t  q\n\t2\n\t  p\n\t  q\n}\n");
 }
 
@@ -122,7 +114,6 @@ static void an_argument_may_hold_a_block_of_its_own_name(void **unused)
 					    { "u", "{{<b}}{{$y}}[{{$x}}theirs{{/x}}]{{/y}}{{/b}}" },
 					    { "b", "{{$y}}{{/y}}{{$x}}default{{/x}}" } } };
 
-	(void)unused;
 	expect_world(&world, "{}", "[inner]");
 	expect_world(&above, "{}", "[mine]mine");
 }
@@ -135,7 +126,6 @@ static void parents_may_be_named_by_the_data(void **unused)
 		       { "q", "q {{$x}}{{/x}}\n" } }
 	};
 
-	(void)unused;
 	expect_world(&world, "{\"l\":[\"p\",\"q\",\"r\"]}", "  p p\n  q q\n");
 }
 
@@ -146,7 +136,6 @@ static void only_blocks_directly_inside_a_parent_are_arguments(void **unused)
 					    { "b", "{{$x}}default{{/x}}" } } };
 	AUTO(json_put) struct json_object *data = json_of("{\"l\":[1]}");
 
-	(void)unused;
 	expect_of(&world, data, &strict, "default");
 }
 
@@ -157,7 +146,6 @@ static void a_parent_is_one_tag_of_its_line(void **unused)
 	const struct world alone = { .v = { { "t", "  {{<b}}{{$x}}1{{/x}}{{/b}}  \nc\n" },
 					    { "b", "a{{$x}}{{/x}}\nb" } } };
 
-	(void)unused;
 	expect_world(&inside, "{}", "  a1\nb c\n");
 	expect_world(&alone, "{}", "  a1\n  bc\n");
 }
@@ -167,7 +155,6 @@ static void errors_in_arguments_name_the_template_they_stand_in(void **unused)
 	const struct world world = { .v = { { "t", "{{<b}}\n{{$x}}{{y}}{{/x}}{{/b}}" },
 					    { "b", "\n\n\n{{$x}}{{/x}}" } } };
 
-	(void)unused;
 	expect_error(&world, "{}", &strict, -EINVAL, "t:2:7: \"y\" is not in the data");
 }
 
@@ -185,7 +172,6 @@ static void the_example_of_the_documentation_holds(void **unused)
 				  "{{/device_more}}\n"
 				  "{{/bird.conf}}\n";
 
-	(void)unused;
 	expect_world(&(struct world){ .v = { { "t", own }, { "bird.conf", base } } }, "{}",
 		     "protocol device {\n"
 		     "  scan time 10;\n"

@@ -53,7 +53,6 @@ static int load(const char *name, char **ret_text, size_t *ret_len, void *arg, s
 {
 	const struct parts *parts = arg;
 
-	(void)err;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (strcmp(names[i], name) != 0)
 			continue;

@@ -15,7 +15,6 @@
 
 static void a_text_without_tags_is_itself(void **unused)
 {
-	(void)unused;
 	expect("", "{}", "");
 	expect("protocol { }\r\n\n  } }}\n", "{}", "protocol { }\r\n\n  } }}\n");
 	expect("{ {x}} }", "{}", "{ {x}} }");
@@ -23,13 +22,11 @@ static void a_text_without_tags_is_itself(void **unused)
 
 static void white_space_in_tags_does_not_matter(void **unused)
 {
-	(void)unused;
 	expect("{{ x }}{{\tx\n}}{{{ x }}}{{ & x }}{{ # x }}{{ . }}{{ / x }}", "{\"x\":1}", "11111");
 }
 
 static void values_print_as_in_the_data(void **unused)
 {
-	(void)unused;
 	expect("{{x}}", "{\"x\":1.21}", "1.21");
 	expect("{{x}}", "{\"x\":1.50}", "1.50");
 	expect("{{x}}", "{\"x\":1e3}", "1e3");
@@ -44,7 +41,6 @@ static void computed_numbers_print_as_short_as_they_can(void **unused)
 {
 	AUTO(json_put) struct json_object *data = json_object_new_object();
 
-	(void)unused;
 	json_object_object_add(data, "a", json_object_new_double(0.1));
 	json_object_object_add(data, "b", json_object_new_double(1.0 / 3));
 	json_object_object_add(data, "c", json_object_new_double(4));
@@ -61,7 +57,6 @@ static void bytes_that_are_no_text_pass(void **unused)
 	AUTO(free) char *text = NULL;
 	size_t len;
 
-	(void)unused;
 	json_object_object_add(data, "x", json_object_new_string_len("\0\xff", 2));
 	assert_int_equal(mustache_render(set, "t", data, &o, &text, &len, NULL), 0);
 	assert_int_equal(len, 4);
@@ -76,7 +71,6 @@ static void html_is_escaped_only_where_asked_for(void **unused)
 	const struct mustache_options html = { .html = true };
 	AUTO(json_put) struct json_object *data = json_of("{\"x\":\"<a & \\\"b\\\">\"}");
 
-	(void)unused;
 	expect("{{x}}{{{x}}}{{&x}}", "{\"x\":\"<&>\"}", "<&><&><&>");
 	expect_of(&(struct world){ .v = { { "t", "{{x}}|{{{x}}}" } } }, data, &html,
 		  "&lt;a &amp; &quot;b&quot;&gt;|<a & \"b\">");
@@ -86,7 +80,6 @@ static void only_absence_null_false_and_the_empty_list_are_false(void **unused)
 {
 	const char *truth = "{{#x}}yes{{/x}}{{^x}}no{{/x}}";
 
-	(void)unused;
 	expect(truth, "{}", "no");
 	expect(truth, "{\"x\":null}", "no");
 	expect(truth, "{\"x\":false}", "no");
@@ -99,7 +92,6 @@ static void only_absence_null_false_and_the_empty_list_are_false(void **unused)
 
 static void a_null_inside_hides_what_is_outside(void **unused)
 {
-	(void)unused;
 	expect("{{#a}}[{{x}}]{{/a}}", "{\"a\":{\"x\":null},\"x\":1}", "[]");
 	expect("{{#a}}[{{x}}]{{/a}}", "{\"a\":{},\"x\":1}", "[1]");
 }
@@ -111,7 +103,6 @@ static void delimiters_may_be_anything_and_end_with_the_template(void **unused)
 		       { "p", "{{x}}<<x>>" } }
 	};
 
-	(void)unused;
 	expect_world(&world, "{\"x\":1}", "111{{x}}1<<x>>1");
 	expect("{{=| |=}}|#x||.||/x||! c |", "{\"x\":1}", "1");
 }
@@ -120,7 +111,6 @@ static void delimiters_may_be_anything_and_end_with_the_template(void **unused)
 
 static void only_one_tag_in_a_line_takes_the_line_with_it(void **unused)
 {
-	(void)unused;
 	expect("a\n{{#x}}\nb\n{{/x}}\nc\n", "{\"x\":1}", "a\nb\nc\n");
 	expect("a\n \t{{!c}} \t\r\nb", "{}", "a\nb");
 	expect("a\n{{#x}}{{/x}}\nb\n", "{\"x\":1}", "a\n\nb\n");
@@ -136,7 +126,6 @@ static void indentation_goes_before_lines_but_not_into_values(void **unused)
 		       { "q", "{{.}};\nd\n" } }
 	};
 
-	(void)unused;
 	expect_world(&world, "{\"x\":\"1\\n2\",\"l\":[3,4]}",
 		     "a {\n\tb {\n\n\t1\n2\n\r\n\t  3;\n\t  d\n\t  4;\n\t  d\n\tc\n\t}\n}\n");
 }
@@ -151,7 +140,6 @@ static void a_partial_inside_a_line_is_not_indented(void **unused)
 					   { "q", "1\n {{>r}}\n" },
 					   { "r", "r\n" } } };
 
-	(void)unused;
 	expect_world(&world, "{}", "  a 1\n2 b\n");
 	expect_world(&deep, "{}", "\ta 1\n r\n\n\tb\n");
 }
@@ -165,7 +153,6 @@ static void recursion_without_end_is_an_error(void **unused)
 	const struct world block = { .v = { { "t", "{{<p}}{{$b}}{{<t}}{{/t}}{{/b}}{{/p}}" },
 					    { "p", "{{$b}}{{/b}}" } } };
 
-	(void)unused;
 	expect_error(&loop, "{}", &verbatim, -ELOOP,
 		     "t:1:2: sections, partials and parents are nested deeper than 64");
 	expect_error(&pair, "{}", &verbatim, -ELOOP, NULL);
@@ -179,7 +166,6 @@ static void depth_is_what_is_allowed(void **unused)
 	const struct world loop = { .v = { { "t", "{{#a}}\n  {{>t}}\n{{/a}}" } } };
 	AUTO(json_put) struct json_object *data = json_of("{\"a\":1}");
 
-	(void)unused;
 	expect_of(&world, data, &(struct mustache_options){ .max_depth = 4 }, "x");
 	expect_error(&world, "{\"a\":1}", &(struct mustache_options){ .max_depth = 3 }, -ELOOP,
 		     "p:1:1: sections, partials and parents are nested deeper than 3");
@@ -196,7 +182,6 @@ static void output_is_bounded(void **unused)
 	const struct mustache_options five = { .max_output = 5 }, four = { .max_output = 4 };
 	AUTO(json_put) struct json_object *data = json_of("{\"x\":\"45\"}");
 
-	(void)unused;
 	expect_of(&text, data, &five, "12345");
 	expect_error(&text, "{}", &four, -EFBIG, "t:1:1: the output has more than 4 bytes");
 	expect_of(&value, data, &five, "1\n 45");
@@ -215,7 +200,6 @@ static void work_without_output_is_bounded(void **unused)
 			 "l}}" } }
 	};
 
-	(void)unused;
 	expect_error(&world, "{\"l\":[1,2,3,4,5,6,7,8,9,10]}",
 		     &(struct mustache_options){ .max_output = 1000 }, -EFBIG, NULL);
 }
@@ -247,7 +231,6 @@ static void strictness_names_what_is_missing(void **unused)
 		{ "{{=| |=}}\r\n\r\n\t|x|", "{}", "t:3:2: \"x\" is not in the data" },
 	};
 
-	(void)unused;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct world world = { .v = { { "t", cases[i].template } } };
 		AUTO(json_put) struct json_object *data = json_of(cases[i].data);
@@ -269,7 +252,6 @@ static void sections_may_ask_for_what_is_not_there(void **unused)
 	};
 	AUTO(json_put) struct json_object *data = json_of("{\"n\":null,\"e\":\"\"}");
 
-	(void)unused;
 	expect_of(&world, data, &strict, "y");
 }
 
@@ -305,7 +287,6 @@ static void a_bad_template_is_refused_with_position(void **unused)
 		{ "{{#\nx\n}}{{/\x1b}}", "t:3:3: \"?\" ends here, but \"x\" of line 1 is open" },
 	};
 
-	(void)unused;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		expect_error(&(struct world){ .v = { { "t", cases[i].template } } }, "{}",
 			     &verbatim, -EINVAL, cases[i].err);
@@ -315,7 +296,6 @@ static void a_bad_partial_is_refused_by_its_own_name(void **unused)
 {
 	const struct world world = { .v = { { "t", "a\n{{>p}}" }, { "p", "\n {{#x}}" } } };
 
-	(void)unused;
 	expect_error(&world, "{}", &verbatim, -EINVAL, "p:2:2: \"x\" is not ended");
 }
 
@@ -323,7 +303,6 @@ static void an_absent_template_is_said_to_be_absent(void **unused)
 {
 	const struct world world = { .v = { { "other", "" } } };
 
-	(void)unused;
 	expect_error(&world, "{}", &verbatim, -ENOENT, "there is no template \"t\"");
 }
 
@@ -331,7 +310,6 @@ static void what_loading_says_is_passed_on(void **unused)
 {
 	struct world world = { .v = { { "t", "{{>p}}" } }, .fail = "p" };
 
-	(void)unused;
 	expect_error(&world, "{}", &verbatim, -EACCES,
 		     "template \"p\" cannot be read: the disk says no");
 }
@@ -345,7 +323,6 @@ static void each_template_is_loaded_once(void **unused)
 	AUTO(mustache_set_free) struct mustache_set *set = world_set(&world);
 	AUTO(json_put) struct json_object *data = json_of("{\"x\":1,\"n\":\"p\"}");
 
-	(void)unused;
 	for (int i = 0; i < 3; i++) {
 		AUTO(free) char *text = NULL;
 		size_t len;
@@ -371,7 +348,6 @@ static void checking_follows_the_names_that_are_known(void **unused)
 {
 	struct err err = { "" };
 
-	(void)unused;
 	assert_int_equal(
 		check(&(struct world){ .v = { { "t", "{{x}}{{#y}}{{>t}}{{/y}}{{>*z}}" } } }, &err),
 		0);

@@ -68,7 +68,6 @@ static void pod_cidrs_are_copied_where_that_is_asked_for(void **unused)
 			       .pod_cidrs = { &cidr, 1 } };
 	struct world w = { .nodes.in_sync = true };
 
-	(void)unused;
 	assert_int_equal(prefix_parse("10.4.0.0/24", &cidr), 0);
 	put(&w, "node/n1", "{}");
 	put(&w, "spec/n1", "{\"kubernetesUid\":\"u1\",\"podCIDRs\":[\"10.5.0.0/24\"]}");
@@ -85,7 +84,6 @@ static void labels_and_uid_are_copied_and_what_operators_wrote_stays(void **unus
 {
 	struct world w = { 0 };
 
-	(void)unused;
 	put(&w, "node/n1", "{}");
 	put(&w, "spec/n1", "{\"labels\":{\"zone\":\"b\",\"old\":\"x\"},\"asn\":65001}");
 	node(&w, "n1", "u1", "a");
@@ -104,7 +102,6 @@ static void what_is_there_already_is_not_written_again(void **unused)
 {
 	struct world w = { .nodes.in_sync = true };
 
-	(void)unused;
 	put(&w, "node/n1", "{}");
 	put(&w, "spec/n1", "{ \"kubernetesUid\": \"u1\", \"labels\": {\"zone\": \"a\"} }");
 	node(&w, "n1", "u1", "a");
@@ -116,7 +113,6 @@ static void one_that_cannot_be_read_is_left_alone(void **unused)
 {
 	struct world w = { .nodes.in_sync = true };
 
-	(void)unused;
 	put(&w, "node/n1", "{}");
 	put(&w, "spec/n1", "{\"asn\":\"x\"}");
 	node(&w, "n1", "u1", "a");
@@ -153,7 +149,6 @@ static void one_that_is_gone_is_removed_after_a_minute(void **unused)
 {
 	struct world w = ten(1);
 
-	(void)unused;
 	expect(&w, 1000 + MINUTE - 1, "");
 	expect(&w, 1000 + MINUTE,
 	       "removed/n0:\nif spec/n0 = 5\nif removed/n0 absent\n"
@@ -169,7 +164,6 @@ static void more_than_a_tenth_gone_removes_nothing(void **unused)
 {
 	struct world w = ten(3);
 
-	(void)unused;
 	expect(&w, 1000 + 2 * MINUTE, "");
 	assert_non_null(strstr(w.alarm.text, "3 of 10 nodes"));
 	end(&w);
@@ -185,7 +179,6 @@ static void more_than_a_tenth_gone_removes_nothing(void **unused)
 
 static void two_of_a_small_cluster_may_go_together(void **unused)
 {
-	(void)unused;
 	for (unsigned n = 3; n <= 19; n += 8) {
 		struct world w = nodes(n, 2);
 
@@ -201,7 +194,6 @@ static void all_of_a_small_cluster_may_not(void **unused)
 {
 	struct world w = nodes(2, 2);
 
-	(void)unused;
 	expect(&w, 1000 + 2 * MINUTE, "");
 	assert_non_null(strstr(w.alarm.text, "2 of 2 nodes"));
 	end(&w);
@@ -213,7 +205,6 @@ static void nodes_of_a_wrong_cluster_do_not_count(void **unused)
 	struct world w = nodes(2, 2);
 	char key[32], uid[32], value[64];
 
-	(void)unused;
 	for (unsigned i = 0; i < 100; i++) {
 		snprintf(key, sizeof(key), "spec/x%u", i);
 		snprintf(uid, sizeof(uid), "x-%u", i);
@@ -231,7 +222,6 @@ static void another_uid_or_none_proves_nothing(void **unused)
 {
 	struct world w = ten(0);
 
-	(void)unused;
 	put(&w, "spec/n0", "{\"kubernetesUid\":\"other\"}");
 	put(&w, "spec/n1", "{}");
 	assert_int_equal(kube_nodes_gone(&w.nodes, "n0", "u0", 1000), 0);
@@ -245,7 +235,6 @@ static void an_empty_list_removes_nothing(void **unused)
 {
 	struct world w = { .nodes.in_sync = true };
 
-	(void)unused;
 	put(&w, "node/n1", "{}");
 	put(&w, "spec/n1", "{\"kubernetesUid\":\"u1\"}");
 	expect(&w, 1000 + 2 * MINUTE, "");
@@ -256,7 +245,6 @@ static void a_new_node_of_that_name_takes_the_removal_back(void **unused)
 {
 	struct world w = ten(1);
 
-	(void)unused;
 	put(&w, "removed/n0", "{\"by\":\"kubernetes\"}");
 	node(&w, "n0", "new", "");
 	expect(&w, 1000 + MINUTE,
@@ -270,7 +258,6 @@ static void the_same_node_does_not_take_it_back(void **unused)
 {
 	struct world w = ten(0);
 
-	(void)unused;
 	put(&w, "removed/n0", "{\"by\":\"me\"}");
 	expect(&w, 1000 + MINUTE, "");
 	end(&w);
@@ -280,7 +267,6 @@ static void agents_of_other_names_are_an_alarm(void **unused)
 {
 	struct world w = { .nodes.in_sync = true };
 
-	(void)unused;
 	put(&w, "node/host-1", "{}");
 	node(&w, "n1", "u1", "");
 	expect(&w, 1, "spec/n1:\nif spec/n1 absent\nput spec/n1 {\"kubernetesUid\":\"u1\"}\n");

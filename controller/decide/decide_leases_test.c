@@ -15,7 +15,6 @@ static void expect(const char *expired, const char *want)
 
 static void what_has_expired_long_ago_is_freed(void **unused)
 {
-	(void)unused;
 	begin();
 	put("block/default/10.5.1.0-24", LEASE("192.0.2.5", THEN));
 	also("node/lease-192.0.2.5", HOLDER("192.0.2.5"));
@@ -31,7 +30,6 @@ static void what_has_expired_long_ago_is_freed(void **unused)
 
 static void all_else_stays(void **unused)
 {
-	(void)unused;
 	begin();
 	put("block/default/10.5.1.0-24", RESERVED("192.0.2.5"));
 	put("block/default/10.5.2.0-24", "{\"node\":\"n1\",\"pool\":\"over\"}");
@@ -42,7 +40,6 @@ static void all_else_stays(void **unused)
 
 static void without_its_holder_s_record_a_lease_goes_too(void **unused)
 {
-	(void)unused;
 	begin();
 	put("block/default/10.5.1.0-24", LEASE("192.0.2.5", THEN));
 	expect(LATER, "lease/lease-192.0.2.5:\n"

@@ -42,7 +42,6 @@ static void node(struct mirror *m, const char *name, const char *recovery, bool 
 
 static int set_up(void **unused)
 {
-	(void)unused;
 	revision = 0;
 	waited = false;
 	/* n1 and n2 live, n3 is silent; each has a block. */
@@ -59,7 +58,6 @@ static int set_up(void **unused)
 
 static int tear_down(void **unused)
 {
-	(void)unused;
 	mirror_done(&before);
 	mirror_done(&now);
 	memory_of_blocks_done(&memory);
@@ -84,7 +82,6 @@ static void expect(const char *state, const char *plan)
 
 static void without_a_record_there_is_nothing_to_do(void **unused)
 {
-	(void)unused;
 	expect("none", "");
 	put(&now, "recovery", "{\"id\":\"r1\",\"done\":true}");
 	expect("none", "");
@@ -92,7 +89,6 @@ static void without_a_record_there_is_nothing_to_do(void **unused)
 
 static void it_waits_for_the_living(void **unused)
 {
-	(void)unused;
 	put(&now, "recovery", OPEN);
 	expect("waiting", "");
 	node(&now, "n1", "r1", true);
@@ -107,7 +103,6 @@ static void it_waits_for_the_living(void **unused)
 
 static void blocks_of_the_silent_are_written_again_and_then_it_ends(void **unused)
 {
-	(void)unused;
 	put(&now, "recovery", OPEN); /* 1 */
 	node(&now, "n1", "r1", true);
 	node(&now, "n2", "r1", true);
@@ -126,7 +121,6 @@ static void blocks_of_the_silent_are_written_again_and_then_it_ends(void **unuse
 
 static void a_restored_owner_gives_way_to_a_silent_one(void **unused)
 {
-	(void)unused;
 	put(&now, "recovery", OPEN);
 	node(&now, "n1", "r1", true);                                                  /* 2, 3 */
 	node(&now, "n2", "r1", true);                                                  /* 4, 5 */
@@ -148,7 +142,6 @@ static void a_restored_owner_gives_way_to_a_silent_one(void **unused)
 
 static void a_silent_node_has_its_record_again(void **unused)
 {
-	(void)unused;
 	put(&now, "recovery", OPEN);
 	node(&now, "n1", "r1", true);                                                  /* 2, 3 */
 	node(&now, "n2", "r1", true);                                                  /* 4, 5 */
@@ -174,7 +167,6 @@ static void a_silent_node_has_its_record_again(void **unused)
 /* Its record says that it has spoken: so it comes with all that it holds. */
 static void a_holder_of_leases_is_written_again_as_a_whole(void **unused)
 {
-	(void)unused;
 	const char *leased =
 		"{\"node\":\"lease-192.0.2.5\",\"lease\":{\"publicIP\":\"192.0.2.5\"}}";
 
@@ -204,7 +196,6 @@ static void a_holder_of_leases_is_written_again_as_a_whole(void **unused)
 /* Before anything else: a pool that is edited meanwhile must not be cut otherwise. */
 static void vanished_extents_are_written_again(void **unused)
 {
-	(void)unused;
 	put(&before, "extent/default/web", "{\"cidr\":\"10.1.0.0/16\",\"blockSize\":28}");
 	assert_int_equal(memory_of_blocks_take(&memory, &before), 0);
 	revision = 0;
@@ -218,7 +209,6 @@ static void vanished_extents_are_written_again(void **unused)
 
 static void another_machine_does_not_speak_for_one_that_lived(void **unused)
 {
-	(void)unused;
 	put(&now, "recovery", OPEN);
 	node(&now, "n1", "r1", true);
 	node(&now, "n2", "r1", true);
@@ -230,7 +220,6 @@ static void another_machine_does_not_speak_for_one_that_lived(void **unused)
 
 static void who_knows_less_than_a_node_leaves_it_to_the_agents(void **unused)
 {
-	(void)unused;
 	put(&now, "recovery", "{\"id\":\"r1\",\"revision\":5000}");
 	node(&now, "n1", "r1", true);
 	node(&now, "n2", "r1", true);
@@ -251,7 +240,6 @@ static void it_opens_one_that_names_the_longest_promise(void **unused)
 	AUTO(plans_done) struct plans plans = { 0 };
 	AUTO(free) char *text = NULL;
 
-	(void)unused;
 	recovery_begin(&memory, &now, "r7", 3, 600, "2026-11-16T02:45:55Z", &plans);
 	text = plans_print(&plans);
 	assert_string_equal(text,

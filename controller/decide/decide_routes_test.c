@@ -57,7 +57,6 @@ static void what_is_in_place_is_counted_and_left(void **unused)
 		{ "status/static-route/a/n2", FAILED }, { "status/static-route/a/n3", "{}" },
 		{ "status/static-route/b/n1", "damaged" });
 
-	(void)unused;
 	assert_int_equal(r.records, 2);
 	assert_int_equal(r.invalid, 1);
 	assert_int_equal(r.in_error, 2);
@@ -70,7 +69,6 @@ static void a_marked_record_goes_with_its_last_report(void **unused)
 {
 	struct routes r;
 
-	(void)unused;
 	r = DECIDES("", { "static-route/a", "{\"subnet\":\"10.9.0.0/16\"," DELETING "}" },
 		    { "node/n1", "{}" }, { "status/static-route/a/n1", APPLIED });
 	assert_int_equal(r.deleting, 1);
@@ -87,7 +85,6 @@ static void a_marked_record_goes_with_its_last_report(void **unused)
 
 static void a_report_without_a_record_goes(void **unused)
 {
-	(void)unused;
 	DECIDES("static-route/a:\nif static-route/a absent\ndelete status/static-route/a/n1\n"
 		"delete status/static-route/a/n2\n",
 		{ "node/n1", "{}" }, { "status/static-route/a/n1", APPLIED },
@@ -98,7 +95,6 @@ static void a_report_without_a_record_goes(void **unused)
 
 static void a_report_of_an_unknown_node_goes(void **unused)
 {
-	(void)unused;
 	DECIDES("status/static-route/a/n2:\nif status/static-route/a/n2 = 4\nif node/n2 absent\n"
 		"if status/node/n2 absent\nif removed/n2 absent\n"
 		"delete status/static-route/a/n2\n",
@@ -113,7 +109,6 @@ static void the_reports_of_one_node_are_found_under_every_name(void **unused)
 	struct plan *plan = plans_add(&plans, "node/n1");
 	char *text;
 
-	(void)unused;
 	fill(&m, (const struct entry[]){ { "status/static-route/a/n0", APPLIED },
 					 { "status/static-route/a/n1", APPLIED },
 					 { "status/static-route/a/n11", APPLIED },

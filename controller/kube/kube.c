@@ -61,8 +61,6 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *arg)
 {
 	struct kube *k = arg;
 
-	(void)source;
-	(void)usec;
 	if (k->version)
 		kube_watch_start(k);
 	else

@@ -276,7 +276,6 @@ static int take_context(const struct file *f, const struct json_at *in, void *ar
 	struct context_arg *a = arg;
 	int r = copy_text(json_member(in, "cluster"), &a->cluster);
 
-	(void)f;
 	r = r ?: copy_text(json_member(in, "user"), &a->user);
 	if (r == 0 && !a->cluster)
 		return json_wrong(json_member(in, "cluster"), "is missing");

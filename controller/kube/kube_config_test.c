@@ -64,7 +64,6 @@ static void expect(const char *in, const char *want)
 
 static void yaml_as_kubectl_writes_it(void **unused)
 {
-	(void)unused;
 	expect(AROUND("    certificate-authority-data: " PEM_X "\n"
 		      "    server: https://10.0.0.1:6443\n",
 		      "    client-certificate-data: " PEM_X "\n    client-key-data: " PEM_Y "\n"),
@@ -84,7 +83,6 @@ static void yaml_as_kubectl_writes_it(void **unused)
 
 static void json_is_taken_too(void **unused)
 {
-	(void)unused;
 	expect(" {\"current-context\":\"a\",\"contexts\":[{\"name\":\"a\",\"context\":{\"cluster\":"
 	       "\"k\"}}],\"clusters\":[{\"name\":\"k\",\"cluster\":{\"server\":\"https://x\"}}]}",
 	       "https://x");
@@ -92,7 +90,6 @@ static void json_is_taken_too(void **unused)
 
 static void another_context_can_be_asked_for(void **unused)
 {
-	(void)unused;
 	const char *in = "current-context: a\ncontexts:\n- {name: a, context: {cluster: x}}\n"
 			 "- {name: b, context: {cluster: y}}\nclusters:\n"
 			 "- {name: x, cluster: {server: 'https://x'}}\n"
@@ -107,7 +104,6 @@ static void another_context_can_be_asked_for(void **unused)
 
 static void what_we_do_not_do_is_refused(void **unused)
 {
-	(void)unused;
 	expect(AROUND("    server: https://x\n", "    exec: {command: aws}\n"),
 	       "/etc/kube/conf, context \"c\": user \"u\": field \"exec\": programs that fetch "
 	       "credentials are not run: use a token, a tokenFile or a client certificate");
@@ -131,7 +127,6 @@ static void what_we_do_not_do_is_refused(void **unused)
 
 static void errors_name_file_context_and_field(void **unused)
 {
-	(void)unused;
 	expect("", "/etc/kube/conf: line 1, column 1: there is nothing in it");
 	expect("a: b\n",
 	       "/etc/kube/conf: field \"current-context\": is missing, and no context was "
@@ -190,7 +185,6 @@ static void expect_pod(const char *host, const char *port, const char *want)
 
 static void a_pod_has_a_service_account(void **unused)
 {
-	(void)unused;
 	expect_pod("10.96.0.1", "443", "https://10.96.0.1:443 ca=/sa/ca.crt tokenFile=/sa/token");
 	expect_pod("fd00::1", "443", "https://[fd00::1]:443 ca=/sa/ca.crt tokenFile=/sa/token");
 	expect_pod("api.example", "6443",

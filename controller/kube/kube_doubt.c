@@ -68,8 +68,6 @@ static void is_gone(struct kube_doubt *d)
 
 static int on_retry(sd_event_source *source, uint64_t usec, void *arg)
 {
-	(void)source;
-	(void)usec;
 	ask_some(arg);
 	return 0;
 }

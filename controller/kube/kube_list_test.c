@@ -55,7 +55,6 @@ static void expect(const char *json, const char *want)
 
 static void items_come_by_themselves(void **unused)
 {
-	(void)unused;
 	expect("{\"kind\":\"NodeList\",\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[{\"a\":"
 	       "1},"
 	       "{\"b\":[{}]}]}\n",
@@ -70,7 +69,6 @@ static void items_come_by_themselves(void **unused)
 
 static void brackets_and_quotes_in_texts_are_texts(void **unused)
 {
-	(void)unused;
 	expect("{\"x\":\"]}\\\\\\\"\",\"items\":[{\"a\":\"]}{[\\\"\\\\\"},{\"b\":\"\\\\\"}],\"y\":"
 	       "\"[{\"}",
 	       "{\"a\":\"]}{[\\\"\\\\\"}\n{\"b\":\"\\\\\"}\n"
@@ -82,13 +80,11 @@ static void brackets_and_quotes_in_texts_are_texts(void **unused)
 
 static void other_objects_are_all_envelope(void **unused)
 {
-	(void)unused;
 	expect("{\"kind\":\"Status\",\"code\":403}", "{\"kind\":\"Status\",\"code\":403}\n");
 }
 
 static void broken_ones_are_refused(void **unused)
 {
-	(void)unused;
 	expect("", "an empty reply\n");
 	expect("{}{}", "more than one object\n");
 	expect("<html>", "not JSON: expected an object, found byte 0x3c\n");
@@ -105,7 +101,6 @@ static void broken_ones_are_refused(void **unused)
 
 static void an_item_has_a_limit(void **unused)
 {
-	(void)unused;
 	char json[300];
 	struct out o = { .len = 0 };
 

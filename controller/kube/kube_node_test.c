@@ -52,7 +52,6 @@ static void expect(const char *json, const char *want)
 
 static void a_node_is_read(void **unused)
 {
-	(void)unused;
 	expect("{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n1.example.com\","
 	       "\"uid\":\"2b1f-77\",\"resourceVersion\":\"71\",\"labels\":{\"zone\":\"a\","
 	       "\"kubernetes.io/"
@@ -70,7 +69,6 @@ static void a_node_is_read(void **unused)
 
 static void what_does_not_fit_is_left_out_and_counted(void **unused)
 {
-	(void)unused;
 	expect("{\"metadata\":{\"name\":\"a\",\"uid\":\"u\",\"labels\":{\"ok\":\"1\",\"b d\":\"2\","
 	       "\"number\":3,\"blank\":\"a b\",\"nul\":\"a\\u0000b\"}},"
 	       "\"spec\":{\"podCIDRs\":[\"10.4.1.1/24\",7,\"10.4.2.0/24\"]}}",
@@ -79,7 +77,6 @@ static void what_does_not_fit_is_left_out_and_counted(void **unused)
 
 static void other_things_are_refused(void **unused)
 {
-	(void)unused;
 	expect("{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"uid\":\"u\"}}",
 	       "field \"kind\": \"Pod\" is not \"Node\"");
 	expect("{}", "field \"metadata\": is missing");
@@ -116,7 +113,6 @@ static bool equal(const char *a, const char *b)
 
 static void only_what_matters_makes_a_difference(void **unused)
 {
-	(void)unused;
 	const char *base = "{\"metadata\":{\"name\":\"a\",\"uid\":\"u\",\"labels\":{\"x\":\"1\","
 			   "\"y\":\"2\"}}}";
 

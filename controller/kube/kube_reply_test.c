@@ -26,7 +26,6 @@ static void expect(const char *verb, const char *node, long http, const char *bo
 
 static void only_an_api_servers_404_is_believed(void **unused)
 {
-	(void)unused;
 	const char *odd = "get nodes a: 404, which is not how an API server says that a node is "
 			  "gone: is the server's address right?";
 
@@ -55,7 +54,6 @@ static void only_an_api_servers_404_is_believed(void **unused)
 
 static void answers_are_told_apart(void **unused)
 {
-	(void)unused;
 	expect("list", NULL, 200, "{}", KUBE_OK, "");
 	expect("watch", NULL, 410, STATUS("\"message\":\"too old\",\"code\":410"), KUBE_EXPIRED,
 	       "the watch's resource version has expired (410: too old)");

@@ -30,7 +30,6 @@ static void expect_missing(struct kube_view *v, const char *want)
 
 static void only_news_is_news(void **unused)
 {
-	(void)unused;
 	AUTO(kube_view_free) struct kube_view *v = NULL;
 
 	assert_int_equal(kube_view_new(&v), 0);
@@ -48,7 +47,6 @@ static void only_news_is_news(void **unused)
 
 static void a_list_names_what_it_does_not_have(void **unused)
 {
-	(void)unused;
 	AUTO(kube_view_free) struct kube_view *v = NULL;
 
 	assert_int_equal(kube_view_new(&v), 0);
@@ -71,7 +69,6 @@ static void a_list_names_what_it_does_not_have(void **unused)
 
 static void expected_ones_are_missed(void **unused)
 {
-	(void)unused;
 	AUTO(kube_view_free) struct kube_view *v = NULL;
 
 	assert_int_equal(kube_view_new(&v), 0);
@@ -98,7 +95,6 @@ static void expect_url(const char *server, const char *name, const char *want)
 
 static void urls_go_by_the_name_of_the_certificate(void **unused)
 {
-	(void)unused;
 	char *escaped = kube_url_escape("a+b/c=&é~");
 
 	assert_string_equal(escaped, "a%2Bb%2Fc%3D%26%C3%A9~");

@@ -103,7 +103,6 @@ static void on_ok(long status, void *arg)
 {
 	const struct kube_request *q = arg;
 
-	(void)status;
 	q->kube->stats.watching = true;
 	q->kube->stats.watches++;
 	q->kube->token_retried = false;

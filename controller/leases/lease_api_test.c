@@ -29,7 +29,6 @@ static void expect_call(const char *method, const char *path, int r, enum lease_
 
 static void paths_and_verbs_are_understood(void **unused)
 {
-	(void)unused;
 	expect_call("GET", "/v1/", 0, LEASE_NETWORKS, "", "");
 	expect_call("GET", "/v1", 0, LEASE_NETWORKS, "", "");
 	expect_call("GET", "/v1/_/config", 0, LEASE_CONFIG, "default", "");
@@ -51,7 +50,6 @@ static void paths_and_verbs_are_understood(void **unused)
 
 static void other_paths_and_verbs_are_refused(void **unused)
 {
-	(void)unused;
 	expect_call("GET", "", -ENOENT, 0, "", "");
 	expect_call("GET", "/", -ENOENT, 0, "", "");
 	expect_call("POST", "/v1/", -ENOENT, 0, "", "");
@@ -71,7 +69,6 @@ static void other_paths_and_verbs_are_refused(void **unused)
 
 static void cursors_are_revisions(void **unused)
 {
-	(void)unused;
 	int64_t c = -1;
 
 	assert_int_equal(lease_cursor_parse("0", &c), 0);
@@ -90,7 +87,6 @@ static int parse(enum lease_verb verb, const char *body, struct lease_wish *ret,
 
 static void bodies_are_read(void **unused)
 {
-	(void)unused;
 	AUTO(lease_wish_done) struct lease_wish a = { 0 }, b = { 0 }, c = { 0 };
 	struct err err = { "" };
 	char text[PREFIX_TEXT];
@@ -130,7 +126,6 @@ static void expect_refused(enum lease_verb verb, const char *body, const char *s
 
 static void bodies_that_cannot_be_are_refused_with_their_place(void **unused)
 {
-	(void)unused;
 	expect_refused(LEASE_ACQUIRE, "", "not a whole JSON object");
 	expect_refused(LEASE_ACQUIRE, "{}", "field \"PublicIP\": is missing");
 	expect_refused(LEASE_ACQUIRE, "{\"PublicIP\":\"127.0.0.1\"}", "others can reach");
@@ -148,7 +143,6 @@ static void bodies_that_cannot_be_are_refused_with_their_place(void **unused)
 
 static void leases_are_spelled_as_clients_read_them(void **unused)
 {
-	(void)unused;
 	AUTO(free) char *text = NULL, *attrs = NULL, *agent = NULL, *config = NULL;
 	struct block block = { .lease = { .backend_type = "vxlan",
 					  .backend_data = "{\"VNI\":1}",

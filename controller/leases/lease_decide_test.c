@@ -16,7 +16,6 @@ static bool is_busy(const char *network, const struct prefix *block, void *arg)
 {
 	char text[PREFIX_TEXT];
 
-	(void)arg;
 	assert_string_equal(network, "default");
 	return strcmp(prefix_print(block, text), busy_block) == 0;
 }
@@ -102,7 +101,6 @@ static void expect_refused(enum lease_verb verb, const char *subnet, const char 
 
 static void the_first_lease_makes_the_extent(void **unused)
 {
-	(void)unused;
 	begin();
 	expect_plan(LEASE_ACQUIRE, NULL, "192.0.2.5",
 		    "if recovery absent\n"
@@ -118,7 +116,6 @@ static void the_first_lease_makes_the_extent(void **unused)
 
 static void taken_and_busy_blocks_are_passed_over(void **unused)
 {
-	(void)unused;
 	AUTO(lease_decision_done) struct lease_decision d = { 0 }, e = { 0 };
 	struct prefix first;
 	struct err err;
@@ -137,7 +134,6 @@ static void taken_and_busy_blocks_are_passed_over(void **unused)
 
 static void the_last_free_block_is_found(void **unused)
 {
-	(void)unused;
 	AUTO(lease_decision_done) struct lease_decision d = { 0 };
 	char key[KEY_TEXT], text[PREFIX_TEXT];
 	struct err err;
@@ -158,7 +154,6 @@ static void the_last_free_block_is_found(void **unused)
 
 static void who_has_a_lease_gets_it_again(void **unused)
 {
-	(void)unused;
 	begin();
 	put(A, LEASE("192.0.2.5", THEN));
 	also("node/lease-192.0.2.5", HOLDER("192.0.2.5"));
@@ -188,7 +183,6 @@ static void who_has_a_lease_gets_it_again(void **unused)
 
 static void a_reservation_goes_first_and_stays_one(void **unused)
 {
-	(void)unused;
 	AUTO(lease_decision_done) struct lease_decision d = { 0 }, e = { 0 };
 	struct err err;
 
@@ -204,7 +198,6 @@ static void a_reservation_goes_first_and_stays_one(void **unused)
 
 static void what_is_another_s_is_refused(void **unused)
 {
-	(void)unused;
 	begin();
 	put(A, LEASE("192.0.2.5", THEN));
 	put("block/default/10.5.2.0-24", "{\"node\":\"n1\"}");
@@ -236,7 +229,6 @@ static void a_renewal_that_changes_nothing_only_reads(void **unused)
 	AUTO(lease_decision_done) struct lease_decision d = { 0 };
 	struct err err;
 
-	(void)unused;
 	begin();
 	put("node/lease-192.0.2.5", OWNER);
 	put(A, OWN(RECENT, ""));
@@ -265,7 +257,6 @@ static void a_renewal_that_changes_nothing_only_reads(void **unused)
 
 static void what_was_taken_back_is_kept_for_its_holder(void **unused)
 {
-	(void)unused;
 	lease_view_listing(view);
 	put("pool/over", "{\"cidr\":\"10.5.1.0/24\",\"blockSize\":24,\"encapsulation\":\"vxlan\"}");
 	in_sync();
@@ -280,7 +271,6 @@ static void what_was_taken_back_is_kept_for_its_holder(void **unused)
 
 static void a_lost_block_is_kept_for_its_holder(void **unused)
 {
-	(void)unused;
 	lease_view_listing(view);
 	put("pool/over", "{\"cidr\":\"10.5.1.0/24\",\"blockSize\":24,\"encapsulation\":\"vxlan\"}");
 	in_sync();
@@ -299,7 +289,6 @@ static void a_lost_block_is_kept_for_its_holder(void **unused)
 
 static void a_holder_goes_with_its_last_lease(void **unused)
 {
-	(void)unused;
 	begin();
 	put(A, LEASE("192.0.2.5", THEN));
 	also("node/lease-192.0.2.5", HOLDER("192.0.2.5"));
@@ -324,7 +313,6 @@ static void a_holder_goes_with_its_last_lease(void **unused)
 /* The reply was lost, the transaction was sent again and met its own work. */
 static void what_is_gone_after_a_try_was_given_back(void **unused)
 {
-	(void)unused;
 	AUTO(lease_decision_done) struct lease_decision d = { 0 };
 	struct err err;
 
@@ -343,7 +331,6 @@ static void what_is_gone_after_a_try_was_given_back(void **unused)
 /* Etcd was restored: who counted on a lease says so, and nothing else changes hands. */
 static void in_a_recovery_holders_say_what_they_hold(void **unused)
 {
-	(void)unused;
 	begin();
 	put("extent/default/over", EXTENT);
 	put("recovery", "{\"id\":\"r1\",\"number\":1}");

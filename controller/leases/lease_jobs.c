@@ -165,7 +165,6 @@ static void on_end(struct serve_request *request, enum serve_end why, void *arg)
 {
 	struct job *j = arg;
 
-	(void)request;
 	if (why == SERVE_LATE)
 		j->jobs->stats.unavailable++;
 	/* What was sent may yet be applied: the client finds it when it asks again. */

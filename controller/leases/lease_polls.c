@@ -213,8 +213,6 @@ static void send_probe(struct lease_polls *p)
 
 static void on_end(struct serve_request *request, enum serve_end why, void *arg)
 {
-	(void)request;
-	(void)why;
 	poll_free(arg);
 }
 

@@ -88,7 +88,6 @@ static int on_settle(sd_event_source *source, void *arg)
 {
 	struct lease_server *s = arg;
 
-	(void)source;
 	if (lease_view_settle(s->view))
 		lease_polls_look(s->polls);
 	lease_jobs_look(s->jobs);
@@ -333,7 +332,6 @@ static int each_address(const char *text,
 
 static int check_one(const char *address, void *arg, struct err *err)
 {
-	(void)arg;
 	return listen_address_check(address, err);
 }
 

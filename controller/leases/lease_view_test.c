@@ -54,7 +54,6 @@ static void expect_after(const char *network, int64_t cursor, const char *subnet
 
 static void a_snapshot_has_what_there_is(void **unused)
 {
-	(void)unused;
 	lease_view_listing(view);
 	assert_false(lease_view_ready(view));
 	put(A, LEASE("192.0.2.5", THEN));
@@ -70,7 +69,6 @@ static void a_snapshot_has_what_there_is(void **unused)
 
 static void changes_come_one_by_one(void **unused)
 {
-	(void)unused;
 	int64_t start;
 
 	begin();
@@ -89,7 +87,6 @@ static void changes_come_one_by_one(void **unused)
 
 static void a_renewal_is_told_to_those_alone_who_watch_that_lease(void **unused)
 {
-	(void)unused;
 	int64_t start;
 
 	begin();
@@ -107,7 +104,6 @@ static void a_renewal_is_told_to_those_alone_who_watch_that_lease(void **unused)
 
 static void what_one_revision_changes_travels_together(void **unused)
 {
-	(void)unused;
 	int64_t start;
 
 	begin();
@@ -120,7 +116,6 @@ static void what_one_revision_changes_travels_together(void **unused)
 
 static void keys_that_are_no_leases_move_the_cursor_only(void **unused)
 {
-	(void)unused;
 	int64_t start;
 
 	begin();
@@ -140,7 +135,6 @@ static void keys_that_are_no_leases_move_the_cursor_only(void **unused)
 
 static void blocks_of_agents_follow_their_nodes(void **unused)
 {
-	(void)unused;
 	int64_t start;
 
 	begin();
@@ -166,7 +160,6 @@ static void blocks_of_agents_follow_their_nodes(void **unused)
 
 static void behind_a_removed_lease_come_those_that_its_holder_still_has(void **unused)
 {
-	(void)unused;
 	int64_t start;
 
 	begin();
@@ -200,7 +193,6 @@ static void expect_since(int64_t cursor, const char *events, const char *snapsho
 
 static void who_comes_back_learns_that_its_lease_is_gone_or_another_s(void **unused)
 {
-	(void)unused;
 	begin();
 	expect_since(0, GONE(1), "");
 	put(A, LEASE("192.0.2.5", THEN));
@@ -225,7 +217,6 @@ static void who_comes_back_learns_that_its_lease_is_gone_or_another_s(void **unu
 
 static void networks_come_and_go_with_their_pools(void **unused)
 {
-	(void)unused;
 	AUTO(free) char *text = NULL;
 	int64_t start;
 
@@ -243,7 +234,6 @@ static void networks_come_and_go_with_their_pools(void **unused)
 
 static void the_first_pool_that_gives_is_chosen(void **unused)
 {
-	(void)unused;
 	begin();
 	put("pool/a", "{\"cidr\":\"10.4.0.0/16\",\"encapsulation\":\"vxlan\",\"disabled\":true}");
 	assert_string_equal(lease_view_pool(view, "default")->name, "over");
@@ -260,7 +250,6 @@ static void the_first_pool_that_gives_is_chosen(void **unused)
 
 static void only_so_much_is_remembered(void **unused)
 {
-	(void)unused;
 	int64_t start;
 
 	begin();
@@ -276,7 +265,6 @@ static void only_so_much_is_remembered(void **unused)
 
 static void a_listing_anew_is_one_change(void **unused)
 {
-	(void)unused;
 	int64_t start;
 
 	begin();
@@ -297,7 +285,6 @@ static void a_listing_anew_is_one_change(void **unused)
 
 static void of_another_etcd_nothing_is_remembered(void **unused)
 {
-	(void)unused;
 	begin();
 	put(A, LEASE("192.0.2.5", THEN));
 	lease_view_settle(view);
@@ -314,7 +301,6 @@ static void of_another_etcd_nothing_is_remembered(void **unused)
 
 static void reservations_have_no_end(void **unused)
 {
-	(void)unused;
 	AUTO(free) char *text = NULL;
 
 	begin();

@@ -31,14 +31,12 @@ static int64_t now;
 
 static inline int world_setup(void **unused)
 {
-	(void)unused;
 	now = 0;
 	return lease_view_new(NULL, &view);
 }
 
 static inline int world_teardown(void **unused)
 {
-	(void)unused;
 	lease_view_free(TAKE(view));
 	return 0;
 }

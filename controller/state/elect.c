@@ -65,7 +65,6 @@ static void cancel(struct elect *e)
 static void forgotten(const struct store_reply *reply, void *arg)
 {
 	(void)reply; /* Unanswered it ends by itself. */
-	(void)arg;
 }
 
 static void drop_lease(struct elect *e)
@@ -319,7 +318,6 @@ static void on_deleted(const char *key, int64_t revision, void *arg)
 {
 	struct elect *e = arg;
 
-	(void)key;
 	/* The end of an earlier one, before ours was made. */
 	if (e->phase == LEADING && revision < e->token)
 		return;
@@ -335,7 +333,6 @@ static void on_in_sync(int64_t revision, void *arg)
 {
 	struct elect *e = arg;
 
-	(void)revision;
 	e->in_sync = true;
 	if (e->phase == FOLLOWING && !e->present)
 		campaign(e);

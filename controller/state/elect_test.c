@@ -103,7 +103,6 @@ static void the_first_leads_and_goes_on_leading(void **unused)
 	struct world *w = begin();
 	const struct store_kv *kv;
 
-	(void)unused;
 	pass(w, 300);
 	assert_int_equal(w->a.elected, 1);
 	assert_int_equal(w->a.deposed, 0);
@@ -119,7 +118,6 @@ static void who_resigns_is_followed_at_once(void **unused)
 {
 	struct world *w = begin();
 
-	(void)unused;
 	elect_resign(w->a.elect, done, &w->a);
 	assert_int_equal(elect_token(w->a.elect), 0);
 	store_fake_run(w->store);
@@ -136,7 +134,6 @@ static void cut_off_it_stops_before_its_key_goes(void **unused)
 	struct world *w = begin();
 	unsigned stopped = 0;
 
-	(void)unused;
 	store_fake_connect(w->store, false);
 	for (unsigned s = 1; s <= TTL; s++) {
 		pass(w, 1);
@@ -157,7 +154,6 @@ static void after_a_sleep_it_does_not_act(void **unused)
 {
 	struct world *w = begin();
 
-	(void)unused;
 	w->time.ms += (TTL - 2) * 1000;
 	assert_int_equal(w->a.deposed, 0);
 	assert_int_equal(elect_token(w->a.elect), 0);
@@ -170,7 +166,6 @@ static void a_reply_that_took_long_does_not_prolong(void **unused)
 {
 	struct world *w = begin();
 
-	(void)unused;
 	/* Sent at 5 s; answered when 13 s have passed. */
 	store_fake_next(w->store, STORE_FAKE_LEASE, NULL, 1, STORE_FAKE_HOLD);
 	pass(w, 11);
@@ -188,7 +183,6 @@ static void a_key_that_somebody_deletes_ends_it(void **unused)
 	struct world *w = begin();
 	int64_t token = elect_token(w->a.elect);
 
-	(void)unused;
 	store_fake_delete(w->store, KEY, NULL);
 	pass(w, 5);
 	assert_int_equal(w->a.deposed, 1);
@@ -202,7 +196,6 @@ static void a_lost_reply_is_found_out(void **unused)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
-	(void)unused;
 	assert_non_null(w);
 	w->time = FAKE_TIME;
 	w->store = store_fake_new();
@@ -218,7 +211,6 @@ static void another_cluster_starts_anew(void **unused)
 {
 	struct world *w = begin();
 
-	(void)unused;
 	store_fake_wipe(w->store);
 	elect_notice(w->a.elect, STORE_CLUSTER_CHANGED, "another cluster");
 	elect_notice(w->b.elect, STORE_CLUSTER_CHANGED, "another cluster");

@@ -14,8 +14,6 @@
 
 static int nothing(struct ctl *ctl, struct err *err)
 {
-	(void)ctl;
-	(void)err;
 	return 0;
 }
 
@@ -72,14 +70,12 @@ static void refused(const char *sentence, const char *const *words, size_t n)
 
 static void a_command_is_found_by_noun_and_verb(void **unused)
 {
-	(void)unused;
 	assert_ptr_equal(found(WORDS("pool", "show", "web"), 2), &table[1]);
 	assert_ptr_equal(found(WORDS("version", "x"), 1), &table[3]);
 }
 
 static void what_is_unknown_is_refused_with_the_nearest(void **unused)
 {
-	(void)unused;
 	refused("unknown command \"pol\": perhaps \"pool\"? See roostctl --help",
 		WORDS("pol", "list"));
 	refused("unknown command \"frobnicate\", see roostctl --help", WORDS("frobnicate"));
@@ -103,7 +99,6 @@ static void arguments_and_flags_fit_the_command(void **unused)
 {
 	const struct ctl_settings none = { 0 };
 
-	(void)unused;
 	check(&table[1], 1, none, NULL);
 	check(&table[1], 0, none, "missing arguments: roostctl pool show NAME");
 	check(&table[1], 2, none, "too many arguments: roostctl pool show NAME");
@@ -122,7 +117,6 @@ static void help_is_for_all_for_a_noun_and_for_one(void **unused)
 	AUTO(free) char *noun = command_help(table, WORDS("pool"));
 	AUTO(free) char *one = command_help(table, WORDS("pool", "show"));
 
-	(void)unused;
 	assert_non_null(strstr(all, "  pool show NAME"));
 	assert_non_null(strstr(all, "--etcd URL"));
 	assert_null(strstr(all, "__secret"));
@@ -136,7 +130,6 @@ static void help_is_for_all_for_a_noun_and_for_one(void **unused)
 /* The real table: what everything else relies on. */
 static void every_command_is_whole(void **unused)
 {
-	(void)unused;
 	for (const struct command *c = commands; c->noun; c++) {
 		char name[COMMAND_TEXT];
 
@@ -158,7 +151,6 @@ static void every_command_is_whole(void **unused)
 
 static void every_example_is_of_its_command_and_every_flag_exists(void **unused)
 {
-	(void)unused;
 	for (const struct command *c = commands; c->noun; c++) {
 		char name[COMMAND_TEXT];
 

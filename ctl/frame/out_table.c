@@ -142,7 +142,6 @@ static int show_rows(const struct out *out, struct json_object *array, int inden
 		json_object_object_foreach(json_object_array_get_idx(array, i), name, value) {
 			bool known = false;
 
-			(void)value;
 			for (size_t j = 0; j < g.n_columns; j++)
 				known = known || strcmp(g.fields[j], name) == 0;
 			if (!known)
@@ -161,7 +160,6 @@ static int show_object(const struct out *out, struct json_object *object, int in
 	int width = 0, r = 0;
 
 	json_object_object_foreach(object, label, ignored) {
-		(void)ignored;
 		width = (int)strlen(label) > width ? (int)strlen(label) : width;
 	}
 	json_object_object_foreach(object, name, value) {

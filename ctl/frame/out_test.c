@@ -51,7 +51,6 @@ static char *print(enum call call, enum out_format format, bool colour, const ch
 
 static void columns_are_aligned_numbers_to_the_right(void **unused)
 {
-	(void)unused;
 	PRINTS(LIST, OUT_TABLE, false, ROWS,
 	       "NAME          BLOCKS  STATE\n"
 	       "web                7  ok\n"
@@ -60,7 +59,6 @@ static void columns_are_aligned_numbers_to_the_right(void **unused)
 
 static void wide_adds_columns_and_what_is_absent_is_a_dash(void **unused)
 {
-	(void)unused;
 	PRINTS(LIST, OUT_WIDE, false, ROWS,
 	       "NAME          BLOCKS  STATE    VERSION\n"
 	       "web                7  ok       1\n"
@@ -69,7 +67,6 @@ static void wide_adds_columns_and_what_is_absent_is_a_dash(void **unused)
 
 static void an_empty_list_says_so_to_people_alone(void **unused)
 {
-	(void)unused;
 	PRINTS(LIST, OUT_TABLE, false, "[]", "There are none\n");
 	PRINTS(LIST, OUT_JSON, false, "[]", "[]\n");
 }
@@ -80,7 +77,6 @@ static void json_has_every_field(void **unused)
 	AUTO(json_put)
 	struct json_object *again = json_tokener_parse(text), *rows = json_tokener_parse(ROWS);
 
-	(void)unused;
 	assert_true(json_object_equal(again, rows));
 	PRINTS(AGAIN, OUT_JSON, false, "[{\"name\":\"10.0.0.0/8\"}]",
 	       "[{\"name\":\"10.0.0.0/8\"}]\n");
@@ -88,7 +84,6 @@ static void json_has_every_field(void **unused)
 
 static void colours_do_not_move_columns(void **unused)
 {
-	(void)unused;
 	PRINTS(LIST, OUT_TABLE, true, "[{\"name\":\"web\",\"blocks\":7,\"state\":\"ok\"}]",
 	       "\033[1mNAME\033[0m  \033[1mBLOCKS\033[0m  \033[1mSTATE\033[0m\n"
 	       "web        7  \033[32mok\033[0m\n");
@@ -96,14 +91,12 @@ static void colours_do_not_move_columns(void **unused)
 
 static void nothing_of_a_record_steers_the_terminal(void **unused)
 {
-	(void)unused;
 	PRINTS(LIST, OUT_TABLE, false, "[{\"name\":\"a\\u001b[2Jb\",\"blocks\":1}]",
 	       "NAME    BLOCKS  STATE\na?[2Jb       1  -\n");
 }
 
 static void an_object_is_lines_with_tables_inside(void **unused)
 {
-	(void)unused;
 	PRINTS(SHOW, OUT_TABLE, false,
 	       "{\"name\":\"n1\",\"alive\":true,\"labels\":{\"zone\":\"a\"},\"list\":[\"x\",\"y\"],"
 	       "\"sessions\":[{\"peer\":\"t1\",\"state\":\"up\"},{\"peer\":\"tor2\",\"error\":"

@@ -9,20 +9,16 @@
 
 static void on_put(const struct store_kv *kv, void *arg)
 {
-	(void)kv;
 	((struct ctl_watch *)arg)->dirty = true;
 }
 
 static void on_deleted(const char *key, int64_t revision, void *arg)
 {
-	(void)key;
-	(void)revision;
 	((struct ctl_watch *)arg)->dirty = true;
 }
 
 static void on_in_sync(int64_t revision, void *arg)
 {
-	(void)revision;
 	((struct ctl_watch *)arg)->dirty = true;
 }
 

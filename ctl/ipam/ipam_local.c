@@ -222,7 +222,6 @@ static int take_block_file(const struct block_copy *block, void *arg)
 
 static void damaged_file(const char *file, const char *why, void *arg)
 {
-	(void)arg;
 	fprintf(stderr, "roostctl: note: %s: %s\n", file, why);
 }
 

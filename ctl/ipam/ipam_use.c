@@ -380,9 +380,9 @@ static int count_block(struct use *u, struct used_block *b, struct json_object *
 static void mark_full(struct json_object *table)
 {
 	json_object_object_foreach(table, id, row) {
+		(void)id;
 		int64_t all = json_object_get_int64(out_at(row, "blocksMax"));
 
-		(void)id;
 		if (all && json_object_get_int64(out_at(row, "blocks")) >= all &&
 		    json_object_get_int64(out_at(row, "used")) >=
 			    json_object_get_int64(out_at(row, "inBlocks")) &&

@@ -63,7 +63,6 @@ static const struct entry some[] = {
 
 static void use_is_counted_by_pool_node_and_block(void **unused)
 {
-	(void)unused;
 	expect(some, sizeof(some) / sizeof(*some), "pools",
 	       "{\"name\":\"bad\",\"blocks\":0,\"used\":0,\"inBlocks\":0,\"state\":\"invalid\","
 	       "\"problem\":\"pool/bad: field \\\"cidr\\\": is missing\"}\n"
@@ -103,7 +102,6 @@ static void a_pool_is_full_or_differs_or_is_disabled(void **unused)
 		KV("pool/web", "{\"cidr\":\"10.1.0.0/23\"}"),
 	};
 
-	(void)unused;
 	expect(full, 5, "pools",
 	       "{\"name\":\"off\",\"network\":\"default\",\"cidr\":\"10.2.0.0/"
 	       "24\",\"blockSize\":26,"
@@ -132,7 +130,6 @@ static void bar_is(int64_t used, int64_t of, unsigned width, const char *want)
 
 static void bars_are_rounded_down_but_not_to_nothing(void **unused)
 {
-	(void)unused;
 	bar_is(0, 256, 10, ".......... 0%");
 	bar_is(1, 65536, 10, "#......... 0%");
 	bar_is(128, 256, 10, "#####..... 50%");

@@ -39,7 +39,6 @@ static int apply(const struct record *type, const char *before, const char *word
 
 static void a_value_has_the_type_of_its_field(void **unused)
 {
-	(void)unused;
 	MAKES(pool_record, "{}", "cidr=10.1.0.0/16", "{\"cidr\":\"10.1.0.0/16\"}");
 	MAKES(pool_record, "{}", "blockSize=26", "{\"blockSize\":26}");
 	MAKES(pool_record, "{\"a\":1}", "disabled=yes", "{\"a\":1,\"disabled\":true}");
@@ -51,14 +50,12 @@ static void a_value_has_the_type_of_its_field(void **unused)
 
 static void what_does_not_fit_is_left_to_decoding(void **unused)
 {
-	(void)unused;
 	MAKES(pool_record, "{}", "blockSize=many", "{\"blockSize\":\"many\"}");
 	MAKES(pool_record, "{}", "disabled=perhaps", "{\"disabled\":\"perhaps\"}");
 }
 
 static void lists_are_typed_with_commas_or_as_json(void **unused)
 {
-	(void)unused;
 	MAKES(pool_record, "{}", "namespaces=a,b-*", "{\"namespaces\":[\"a\",\"b-*\"]}");
 	MAKES(pool_record, "{}", "exclude=[\"10.1.0.1\"]", "{\"exclude\":[\"10.1.0.1\"]}");
 	MAKES(pool_record, "{}", "routes={\"dst\":\"10.0.0.0/8\",\"gw\":\"10.1.0.1\"}",
@@ -67,7 +64,6 @@ static void lists_are_typed_with_commas_or_as_json(void **unused)
 
 static void dots_lead_into_objects(void **unused)
 {
-	(void)unused;
 	MAKES(config_record, "{}", "bgp.holdTime=30", "{\"bgp\":{\"holdTime\":30}}");
 	MAKES(config_record, "{\"bgp\":{\"bfd\":true}}", "bgp.holdTime=30",
 	      "{\"bgp\":{\"bfd\":true,\"holdTime\":30}}");
@@ -80,14 +76,12 @@ static void dots_lead_into_objects(void **unused)
 
 static void an_empty_value_takes_the_field_out(void **unused)
 {
-	(void)unused;
 	MAKES(pool_record, "{\"cidr\":\"x\",\"disabled\":true}", "disabled=", "{\"cidr\":\"x\"}");
 	MAKES(config_record, "{\"bgp\":{\"bfd\":true}}", "bgp.bfd=", "{\"bgp\":{}}");
 }
 
 static void mistakes_are_told_with_what_was_meant(void **unused)
 {
-	(void)unused;
 	REFUSES(pool_record, "blokSize=26", "unknown field \"blokSize\": perhaps \"blockSize\"?");
 	REFUSES(config_record, "bgp.holdtime=26",
 		"unknown field \"bgp.holdtime\": perhaps \"bgp.holdTime\"?");
@@ -110,7 +104,6 @@ static void fields_that_nobody_knows_are_found_at_any_depth(void **unused)
 	struct err err = { "" };
 	char field[128];
 
-	(void)unused;
 	assert_false(assign_unknown(&filter_record, good, field));
 	assert_true(assign_unknown(&filter_record, bad, field));
 	assert_string_equal(field, "rules.match.comunity");
@@ -126,7 +119,6 @@ static void defaults_are_filled_in_and_what_is_absent_stays_so(void **unused)
 	struct err err = { "" };
 	AUTO(free) char *text = NULL;
 
-	(void)unused;
 	assert_int_equal(effective(&pool_record, "pool/web", json, strlen(json), object, &err), 0);
 	json_print(object, &text);
 	assert_non_null(strstr(text, "\"blockSize\":26"));

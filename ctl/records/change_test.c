@@ -103,7 +103,6 @@ static int check(const struct given *there, const struct given *change, struct e
 
 static void a_record_must_be_good_by_itself(void **unused)
 {
-	(void)unused;
 	REFUSED(GIVEN(WEB), GIVEN({ "pool", "pool/x", "{\"cidr\":7}" }),
 		"pool/x: field \"cidr\": 7 is an integer, not a string");
 	PASSES(GIVEN(WEB), GIVEN({ "config", "config", "{\"asn\":64513}" }));
@@ -111,7 +110,6 @@ static void a_record_must_be_good_by_itself(void **unused)
 
 static void pools_do_not_overlap_others_nor_what_is_cut(void **unused)
 {
-	(void)unused;
 	REFUSED(GIVEN(WEB), GIVEN(WEB_HALF),
 		"pool half (10.1.128.0/17) overlaps pool web (10.1.0.0/16) on network default");
 	REFUSED(GIVEN(OLD), GIVEN({ "pool", "pool/new", "{\"cidr\":\"10.9.0.0/24\"}" }),
@@ -124,7 +122,6 @@ static void pools_do_not_overlap_others_nor_what_is_cut(void **unused)
 
 static void what_changes_together_is_judged_together(void **unused)
 {
-	(void)unused;
 	/* web makes room, or goes */
 	PASSES(GIVEN(WEB), GIVEN({ "pool", "pool/web", "{\"cidr\":\"10.1.0.0/17\"}" }, WEB_HALF));
 	PASSES(GIVEN(WEB), GIVEN({ "pool", "pool/web", NULL }, WEB_HALF));
@@ -134,7 +131,6 @@ static void what_changes_together_is_judged_together(void **unused)
 
 static void a_conflict_that_is_there_already_stops_nothing_else(void **unused)
 {
-	(void)unused;
 	PASSES(GIVEN(WEB, WEB_HALF), GIVEN({ "pool", "pool/db", "{\"cidr\":\"10.2.0.0/16\"}" }));
 	PASSES(GIVEN(PEER), GIVEN(PLAIN_PEER));
 	PASSES(GIVEN({ "pool", "pool/bad", "{" }), GIVEN(WEB));
@@ -142,7 +138,6 @@ static void a_conflict_that_is_there_already_stops_nothing_else(void **unused)
 
 static void peers_and_filters_keep_together(void **unused)
 {
-	(void)unused;
 	REFUSED(GIVEN(WEB), GIVEN(PEER), LACKS);
 	REFUSED(GIVEN(BAD_FILTER), GIVEN(PEER), LACKS);
 	REFUSED(GIVEN(PEER, FILTER), GIVEN(NO_FILTER), LACKS);

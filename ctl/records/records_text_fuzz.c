@@ -15,7 +15,6 @@ static int see(const struct kind *kind, const char *name, struct json_object *fi
 {
 	char key[KEY_TEXT], field[128];
 
-	(void)arg;
 	kind_key(kind, name, key, err);
 	if (assign_unknown(record_of(kind->key), fields, field))
 		assign_refuse_unknown(record_of(kind->key), field, err);

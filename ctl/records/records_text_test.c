@@ -17,8 +17,6 @@ static int see(const struct kind *kind, const char *name, struct json_object *fi
 {
 	size_t n = strlen(seen);
 
-	(void)arg;
-	(void)err;
 	snprintf(seen + n, sizeof(seen) - n, "%s/%s%s;", kind->name, name,
 		 json_object_to_json_string_ext(fields, JSON_C_TO_STRING_PLAIN));
 	return 0;
@@ -41,7 +39,6 @@ static int see(const struct kind *kind, const char *name, struct json_object *fi
 
 static void one_an_array_or_several(void **unused)
 {
-	(void)unused;
 	GIVES("{\"kind\":\"pool\",\"name\":\"a\",\"cidr\":\"x\"}", "pool/a{\"cidr\":\"x\"};");
 	GIVES("[{\"kind\":\"pool\",\"name\":\"a\"},{\"kind\":\"peer\",\"name\":\"b\",\"asn\":1}]",
 	      "pool/a{};peer/b{\"asn\":1};");
@@ -53,7 +50,6 @@ static void one_an_array_or_several(void **unused)
 
 static void what_is_wrong_is_told_with_its_place(void **unused)
 {
-	(void)unused;
 	REFUSES("", "there is no record in it");
 	REFUSES("[]", "there is no record in it");
 	REFUSES("{\"kind\":\"pool\"", "ends within a record");

@@ -94,7 +94,6 @@ static void batch_ended(size_t tag, double ms, void *arg)
 {
 	const struct batch *batch = arg;
 
-	(void)tag;
 	if (batch->each)
 		figures_push(batch->each, batch->which, ms);
 }

@@ -43,7 +43,6 @@ static int load(const char *name, char **ret_text, size_t *ret_len, void *arg, s
 {
 	const char *text = strcmp(name, "peer") == 0 ? peer : config;
 
-	(void)arg, (void)err;
 	*ret_text = strdup(text);
 	*ret_len = strlen(text);
 	return *ret_text ? 0 : -ENOMEM;

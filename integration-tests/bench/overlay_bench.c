@@ -212,7 +212,6 @@ static double idle_ms(struct cluster *c)
 
 static int count_event(const struct nlmsghdr *hdr, void *arg)
 {
-	(void)hdr;
 	++*(unsigned *)arg;
 	return 0;
 }

@@ -124,9 +124,6 @@ static void on_block(const struct store_kv *kv, void *arg)
 
 static void on_deleted(const char *key, int64_t revision, void *arg)
 {
-	(void)key;
-	(void)revision;
-	(void)arg;
 }
 
 /* What was there before does not count. */
@@ -134,7 +131,6 @@ static void on_in_sync(int64_t revision, void *arg)
 {
 	struct bench *b = arg;
 
-	(void)revision;
 	for (size_t i = 0; i < b->n; i++)
 		b->v[i].told = -1;
 	b->done = 0;
@@ -146,9 +142,6 @@ static int on_events(sd_event_source *source, int fd, uint32_t events, void *arg
 {
 	void **both = arg;
 
-	(void)source;
-	(void)fd;
-	(void)events;
 	kern_events_read(both[1], on_route, both[0]);
 	end_if_done(both[0]);
 	return 0;
@@ -158,8 +151,6 @@ static int on_hang(sd_event_source *source, uint64_t usec, void *arg)
 {
 	struct bench *b = arg;
 
-	(void)source;
-	(void)usec;
 	return sd_event_exit(b->event, 0);
 }
 

@@ -69,8 +69,6 @@ static struct store_txn make_txn(struct store_compare *compare, struct store_op 
 
 static size_t ignore(char *data, size_t size, size_t n, void *arg)
 {
-	(void)data;
-	(void)arg;
 	return size * n;
 }
 
@@ -149,13 +147,11 @@ static int bench_txn(struct bench *b, struct json_object *result)
 
 static void on_put(const struct store_kv *kv, void *arg)
 {
-	(void)kv;
 	((struct bench *)arg)->seen = now_ms();
 }
 
 static void on_notice(enum store_notice notice, const char *text, void *arg)
 {
-	(void)text;
 	if (notice == STORE_WATCHING)
 		((struct bench *)arg)->in_sync = true;
 }

@@ -83,14 +83,11 @@ sd_event *sd_event_ref(sd_event *event)
 
 sd_event *sd_event_unref(sd_event *event)
 {
-	(void)event;
 	return NULL;
 }
 
 int sd_event_run(sd_event *event, uint64_t timeout)
 {
-	(void)event;
-	(void)timeout;
 	return -ENOSYS;
 }
 
@@ -108,7 +105,6 @@ static sd_event_source *source_new(void *arg, sd_event_source **ret)
 
 int sd_event_add_defer(sd_event *event, sd_event_source **ret, sd_event_handler_t fn, void *arg)
 {
-	(void)event;
 	source_new(arg, ret)->deferred = fn;
 	return 0;
 }
@@ -119,8 +115,6 @@ int sd_event_add_time_relative(sd_event *event, sd_event_source **ret, clockid_t
 {
 	sd_event_source *s = source_new(arg, ret);
 
-	(void)event;
-	(void)accuracy;
 	s->timed = true;
 	s->clock = clock;
 	s->timer = fn;

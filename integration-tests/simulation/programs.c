@@ -8,7 +8,6 @@
 
 static uint64_t now_ms(const struct timers *t)
 {
-	(void)t;
 	return clock_boottime_ns() / 1000000;
 }
 
@@ -48,7 +47,6 @@ static void on_unregistered(const char *why, void *arg)
 {
 	struct process *p = arg;
 
-	(void)why;
 	report_set_fence(p->report, 0);
 }
 
@@ -56,7 +54,6 @@ static void on_lost(const char *why, void *arg)
 {
 	struct process *p = arg;
 
-	(void)why;
 	ipam_lost(p->ipam);
 }
 
@@ -76,7 +73,6 @@ static void on_removed(const struct node_removed *removed, void *arg)
 
 static int build_status(char **ret, void *arg)
 {
-	(void)arg;
 	*ret = memory_must(strdup("{}"));
 	return 0;
 }
@@ -140,34 +136,23 @@ static int set_recovery(const char *id, void *arg)
 
 static void nothing(void *arg)
 {
-	(void)arg;
 }
 
 static void no_record(const char *key, const char *value, size_t len, void *arg)
 {
-	(void)key;
-	(void)value;
-	(void)len;
-	(void)arg;
 }
 
 static void no_routes(bool blocks, void *arg)
 {
-	(void)blocks;
-	(void)arg;
 }
 
 static bool no_link(const struct attachment *a, void *arg)
 {
-	(void)a;
-	(void)arg;
 	return false;
 }
 
 static uint32_t no_mtu(bool encapsulated, void *arg)
 {
-	(void)encapsulated;
-	(void)arg;
 	return 1500;
 }
 
@@ -316,7 +301,6 @@ static void on_elected(int64_t token, void *arg)
 {
 	struct process *p = arg;
 
-	(void)token;
 	if (keeper_start(p->keeper) < 0)
 		abort();
 }
@@ -325,7 +309,6 @@ static void on_deposed(const char *why, void *arg)
 {
 	struct process *p = arg;
 
-	(void)why;
 	keeper_stop(p->keeper);
 }
 

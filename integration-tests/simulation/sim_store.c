@@ -49,8 +49,6 @@ static struct memory_verdict verdict(struct memory *m, enum memory_kind kind,
 	static const struct memory_verdict hold = { .fate = MEMORY_HOLD };
 	struct sim_store *s = store_of(m);
 
-	(void)txn;
-	(void)key;
 	if (kind == MEMORY_WATCH)
 		return pass;
 	if (s->net == NET_QUIET || (s->net == NET_DEAF && chance_once_in(&sim.chance, 2)))
@@ -71,7 +69,6 @@ static struct memory_verdict verdict(struct memory *m, enum memory_kind kind,
 
 static void keep_late(struct memory *m, struct memory_request *q)
 {
-	(void)m;
 	if (sim.n_late_requests < ARRAY_SIZE(sim.late_requests))
 		sim.late_requests[sim.n_late_requests++] = memory_request_ref(q);
 }

@@ -42,7 +42,6 @@ time_t time(time_t *ret)
 
 ssize_t getrandom(void *bytes, size_t n, unsigned flags)
 {
-	(void)flags;
 	for (size_t i = 0; i < n; i++)
 		((uint8_t *)bytes)[i] = (uint8_t)chance_next(&sim.chance);
 	return (ssize_t)n;
@@ -54,7 +53,6 @@ int pass_new(sd_event *event, pass_fn *fn, void *arg, struct pass **ret)
 {
 	struct pass *p = memory_must(calloc(1, sizeof(*p)));
 
-	(void)event;
 	p->fn = fn;
 	p->arg = arg;
 	sim.current->pass = p;
@@ -105,11 +103,6 @@ int local_copy_open(const char *run_dir, sd_event *event,
 {
 	struct local_copy *c = memory_must(calloc(1, sizeof(*c)));
 
-	(void)run_dir;
-	(void)event;
-	(void)handlers;
-	(void)arg;
-	(void)err;
 	c->process = sim.current;
 	c->machine = sim.current->machine;
 	*ret = c;
@@ -216,7 +209,6 @@ bool local_copy_has_block(struct local_copy *c, const char *network, const struc
 
 int local_copy_reopen(struct local_copy *c)
 {
-	(void)c;
 	return 0;
 }
 
@@ -242,20 +234,17 @@ int local_copy_get_records(struct local_copy *c, char **ret, size_t *ret_len)
 
 int ipam_released_open(struct ipam *m)
 {
-	(void)m;
 	return 0;
 }
 
 void ipam_released_close(struct ipam *m)
 {
-	(void)m;
 }
 
 void ipam_released_note(struct ipam *m, const struct attachment *a)
 {
 	struct machine *on = sim.current->machine;
 
-	(void)m;
 	for (size_t i = 0; i < a->addresses.n && !sim.current->dying; i++) {
 		struct released_note *n = &on->released[on->n_released];
 
@@ -272,7 +261,6 @@ bool ipam_released(const struct ipam *m, const char *network, const struct addre
 {
 	const struct machine *on = sim.current->machine;
 
-	(void)m;
 	for (size_t i = 0; i < on->n_released; i++)
 		if (strcmp(on->released[i].network, network) == 0 &&
 		    address_compare(&on->released[i].address, address) == 0)
@@ -310,7 +298,6 @@ int ipam_spool_start(struct ipam *m)
 
 void ipam_spool_done(struct ipam *m)
 {
-	(void)m;
 }
 
 /* --- ipam/attachments/sighting.c: no namespace is ever missing ------------------------------------------ */
@@ -324,25 +311,17 @@ struct sighting sighting_of(const struct attachment *a)
 
 int kern_open(int protocol, struct kern **ret)
 {
-	(void)protocol;
 	*ret = NULL;
 	return 0;
 }
 
 void kern_close(struct kern *k)
 {
-	(void)k;
 }
 
 int kern_dump(struct kern *k, struct nl_msg *msg, kern_restart_fn *restart, kern_message_fn *each,
 	      void *arg, struct err *err)
 {
-	(void)k;
-	(void)msg;
-	(void)restart;
-	(void)each;
-	(void)arg;
-	(void)err;
 	return 0;
 }
 
@@ -377,8 +356,6 @@ void serve_reply_json(struct serve_request *request, unsigned status, struct jso
 
 void serve_reply(struct serve_request *request, unsigned status, const char *json)
 {
-	(void)status;
-	(void)json;
 	answered(request);
 }
 
@@ -388,7 +365,6 @@ void serve_reply_error(struct serve_request *request, unsigned status, int code,
 	char text[256];
 	va_list args;
 
-	(void)details;
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);

@@ -39,8 +39,6 @@ struct http_call {
 
 int http_new(sd_event *event, const struct http_tls *tls, struct http **ret)
 {
-	(void)event;
-	(void)tls;
 	*ret = memory_must(calloc(1, sizeof(**ret)));
 	(*ret)->process = sim.current;
 	return 0;
@@ -55,7 +53,6 @@ void http_free(struct http *h)
 
 const struct certificate *http_server(const struct http *h)
 {
-	(void)h;
 	return NULL;
 }
 
@@ -197,7 +194,6 @@ int serve_new(sd_event *event, const struct serve_config *config, struct serve *
 {
 	struct serve *s = memory_must(calloc(1, sizeof(*s)));
 
-	(void)event;
 	s->process = sim.current;
 	s->process->handler = config->other;
 	s->process->handler_arg = config->arg;
@@ -234,7 +230,6 @@ void serve_free(struct serve *s)
 
 int serve_listen_tcp(const struct listen_address *at, int *ret)
 {
-	(void)at;
 	*ret = -1;
 	return 0;
 }
@@ -275,8 +270,6 @@ void wire_reply(struct serve_request *q, unsigned status, const char *body)
 void serve_reply_text(struct serve_request *q, unsigned status, const char *content_type,
 		      const char *body, size_t len)
 {
-	(void)content_type;
-	(void)len;
 	wire_reply(q, status, body);
 }
 
@@ -290,8 +283,6 @@ struct serve_shared *serve_shared_new(unsigned status, const char *content_type,
 {
 	struct serve_shared *s = memory_must(calloc(1, sizeof(*s)));
 
-	(void)status;
-	(void)content_type;
 	s->refs = 1;
 	s->body = memory_must(strndup(body, len));
 	return s;

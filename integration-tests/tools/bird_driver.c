@@ -69,7 +69,6 @@ static void on_connected(const struct bird_version *v, void *arg)
 	struct json_object *o = json_object_new_object();
 	char text[64];
 
-	(void)arg;
 	snprintf(text, sizeof(text), "%u.%u.%u", v->major, v->minor, v->patch);
 	add_text(o, "event", "connected");
 	add_text(o, "text", text);
@@ -80,7 +79,6 @@ static void on_disconnected(const char *reason, void *arg)
 {
 	struct json_object *o = json_object_new_object();
 
-	(void)arg;
 	add_text(o, "event", "disconnected");
 	add_text(o, "text", reason);
 	emit(o);
@@ -264,8 +262,6 @@ static int on_stdin(sd_event_source *source, int fd, uint32_t events, void *arg)
 	ssize_t n = read(fd, d->line + d->len, sizeof(d->line) - 1 - d->len);
 	char *lf;
 
-	(void)source;
-	(void)events;
 	if (n <= 0)
 		return sd_event_exit(d->event, 0);
 	d->len += (size_t)n;

@@ -55,7 +55,6 @@ static void on_node(const struct kube_node *node, void *arg)
 	struct json_object *cidrs = json_object_new_array();
 	char text[PREFIX_TEXT];
 
-	(void)arg;
 	add_text(o, "node", node->name);
 	add_text(o, "uid", node->uid);
 	for (size_t i = 0; i < node->labels.n; i++)
@@ -74,7 +73,6 @@ static void on_gone(const char *name, const char *uid, void *arg)
 {
 	struct json_object *o = json_object_new_object();
 
-	(void)arg;
 	add_text(o, "gone", name);
 	add_text(o, "uid", uid);
 	emit(o);
@@ -84,7 +82,6 @@ static void on_in_sync(void *arg)
 {
 	struct json_object *o = json_object_new_object();
 
-	(void)arg;
 	add_bool(o, "in_sync", true);
 	emit(o);
 }
@@ -93,7 +90,6 @@ static void on_trouble(const char *text, void *arg)
 {
 	struct json_object *o = json_object_new_object();
 
-	(void)arg;
 	add_text(o, "trouble", text);
 	emit(o);
 }
@@ -168,8 +164,6 @@ static int on_stdin(sd_event_source *source, int fd, uint32_t events, void *arg)
 	char buffer[4096];
 	ssize_t n = read(fd, buffer, sizeof(buffer));
 
-	(void)source;
-	(void)events;
 	if (n <= 0 || json_stream_feed(d->commands, buffer, (size_t)n, NULL) < 0)
 		return sd_event_exit(d->event, n < 0);
 	return 0;

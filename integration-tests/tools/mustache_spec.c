@@ -26,7 +26,6 @@ static int load(const char *name, char **ret_text, size_t *ret_len, void *test, 
 	struct json_object *partials = json_object_object_get(test, "partials");
 	struct json_object *text = NULL;
 
-	(void)err;
 	if (strcmp(name, "the template") == 0)
 		text = json_object_object_get(test, "template");
 	else if (partials)

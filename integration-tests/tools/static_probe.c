@@ -12,7 +12,6 @@
 
 static int count(const struct nlmsghdr *hdr, void *arg)
 {
-	(void)hdr;
 	++*(int *)arg;
 	return 0;
 }

@@ -194,7 +194,6 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 {
 	struct json_object *o = json_object_new_object();
 
-	(void)arg;
 	add_text(o, "notice", store_notice_name(notice));
 	add_text(o, "text", text);
 	emit(o);
@@ -437,8 +436,6 @@ static int on_stdin(sd_event_source *source, int fd, uint32_t events, void *arg)
 	ssize_t n = read(fd, buffer, sizeof(buffer));
 	struct err err = { "" };
 
-	(void)source;
-	(void)events;
 	if (n <= 0 || json_stream_feed(d->commands, buffer, (size_t)n, &err) < 0) {
 		if (err.text[0])
 			fprintf(stderr, "store-driver: %s\n", err.text);

@@ -396,7 +396,6 @@ static void step(void)
 
 static void random_steps_agree_with_the_model(void **unused)
 {
-	(void)unused;
 	for (uint64_t seed = 1; seed <= 6; seed++) {
 		memset(&m, 0, sizeof(m));
 		m.seed = seed * 0x9e3779b97f4a7c15;

@@ -18,14 +18,12 @@ static struct world w;
 
 static int open_world(void **unused)
 {
-	(void)unused;
 	world_open(&w);
 	return 0;
 }
 
 static int close_world(void **unused)
 {
-	(void)unused;
 	world_close(&w);
 	return 0;
 }
@@ -40,7 +38,6 @@ static int close_world(void **unused)
 
 static void without_a_block_one_is_asked_for(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	ADD("c1", "need web /26 for request: 0-3");
 	SHOW("");
@@ -48,7 +45,6 @@ static void without_a_block_one_is_asked_for(void **unused)
 
 static void the_same_attachment_gets_the_same_address(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_block(&w, "web", "10.1.0.64/26");
 	ADD("c1", "new 10.1.0.64/32 web");
@@ -63,7 +59,6 @@ static void the_same_attachment_gets_the_same_address(void **unused)
 
 static void the_address_released_longest_ago_comes_next(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/30\"}");
 	world_block(&w, "web", "10.1.0.0/30");
 	for (const char *const *c = (const char *const[]){ "a", "b", "c", "d", NULL }; *c; c++)
@@ -78,7 +73,6 @@ static void the_address_released_longest_ago_comes_next(void **unused)
 
 static void a_resting_address_is_given_only_when_nothing_else_is_left(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/29\",\"blockSize\":30}");
 	world_block(&w, "web", "10.1.0.0/30");
 	for (const char *const *c = (const char *const[]){ "a", "b", "c", "d", NULL }; *c; c++)
@@ -96,7 +90,6 @@ static void a_resting_address_is_given_only_when_nothing_else_is_left(void **unu
 
 static void a_pool_that_is_all_ours_and_full_says_its_name_and_size(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/31\"}");
 	world_block(&w, "web", "10.1.0.0/31");
 	ADD("a", "new 10.1.0.0/32 web");
@@ -108,7 +101,6 @@ static void a_pool_that_is_all_ours_and_full_says_its_name_and_size(void **unuse
 
 static void etcd_away_is_another_error_than_a_full_pool(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\",\"maxBlocksPerNode\":1}");
 	ASSIGN("a", "", ((struct assign_options){ .why_not = "etcd is away" }),
 	       "11: no address is free here in pool web (10.1.0.0/24, 256 addresses), and no block "
@@ -120,7 +112,6 @@ static void etcd_away_is_another_error_than_a_full_pool(void **unused)
 
 static void no_more_than_max_blocks_per_node_are_claimed(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\",\"blockSize\":32,\"maxBlocksPerNode\":1}");
 	world_block(&w, "web", "10.1.0.9/32");
 	ADD("a", "new 10.1.0.9/32 web");
@@ -130,7 +121,6 @@ static void no_more_than_max_blocks_per_node_are_claimed(void **unused)
 
 static void both_families_or_none(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "four", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_pool(&w, "six", "{\"cidr\":\"fd00:1::/120\"}");
 	ADD("a", "need four /26 for request: 0-3, need six /122 for request: 0-3");
@@ -144,7 +134,6 @@ static void both_families_or_none(void **unused)
 
 static void one_full_family_refuses_the_other_too(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "four", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_pool(&w, "six", "{\"cidr\":\"fd00:1::/128\"}");
 	world_block(&w, "four", "10.1.0.0/26");
@@ -159,7 +148,6 @@ static void undo_leaves_no_trace(void **unused)
 {
 	const struct attachment_key key = { "pods", "c", "eth0" };
 
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/31\"}");
 	world_block(&w, "web", "10.1.0.0/31");
 	ADD("c", "new 10.1.0.0/32 web");
@@ -182,7 +170,6 @@ static void an_attachment_being_released_makes_its_add_wait(void **unused)
 {
 	const struct attachment_key key = { "pods", "c", "eth0" };
 
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_block(&w, "web", "10.1.0.0/26");
 	world_add(&w, "c");
@@ -194,7 +181,6 @@ static void an_attachment_being_released_makes_its_add_wait(void **unused)
 
 static void the_fullest_block_gives_first_so_that_others_empty(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_block(&w, "web", "10.1.0.128/26");
 	ADD("a", "new 10.1.0.128/32 web");
@@ -204,7 +190,6 @@ static void the_fullest_block_gives_first_so_that_others_empty(void **unused)
 
 static void only_owned_blocks_give_addresses(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_block_state(&w, "default", "web", "10.1.0.0/26", BLOCK_CLAIMING);
 	world_block_state(&w, "default", "web", "10.1.0.64/26", BLOCK_RELEASING);
@@ -218,7 +203,6 @@ static void only_owned_blocks_give_addresses(void **unused)
 
 static void the_next_pool_by_name_serves_when_the_first_is_full(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "b", "{\"cidr\":\"10.2.0.0/24\"}");
 	world_pool(&w, "a", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_block(&w, "b", "10.2.0.0/26");
@@ -233,7 +217,6 @@ static void the_next_pool_by_name_serves_when_the_first_is_full(void **unused)
 
 static void what_a_pool_excludes_is_never_given(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web",
 		   "{\"cidr\":\"10.1.0.0/24\",\"rangeStart\":\"10.1.0.2\",\"rangeEnd\":"
 		   "\"10.1.0.70\",\"exclude\":[\"10.1.0.3\",\"10.1.0.4/30\"],\"gateway\":\"10.1.0."
@@ -249,7 +232,6 @@ static void what_a_pool_excludes_is_never_given(void **unused)
 
 static void reserved_edges_are_those_of_the_pool_not_of_the_block(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "lan", "{\"cidr\":\"10.1.0.0/25\",\"prefix\":\"pool\"}");
 	world_block(&w, "lan", "10.1.0.0/26");
 	SHOW("10.1.0.0/26 lan owned used 0 free 63 resting 0\n");
@@ -262,7 +244,6 @@ static void reserved_edges_are_those_of_the_pool_not_of_the_block(void **unused)
 
 static void the_limits_of_a_request_bind_only_it(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_block(&w, "web", "10.1.0.0/26");
 	ASSIGN("a", ",\"exclude\":[\"10.1.0.0/28\"]", WAIT, "new 10.1.0.16/32 web");
@@ -276,7 +257,6 @@ static void the_limits_of_a_request_bind_only_it(void **unused)
 
 static void a_block_of_a_whole_64_costs_nothing(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "six", "{\"cidr\":\"fd00:1::/48\",\"blockSize\":64}");
 	world_block(&w, "six", "fd00:1:0:7::/64");
 	ADD("a", "new fd00:1:0:7::/128 six");
@@ -290,7 +270,6 @@ static void a_block_of_a_whole_64_costs_nothing(void **unused)
 
 static void a_requested_address_is_given_if_free_even_when_resting(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_block(&w, "web", "10.1.0.0/26");
 	ASSIGN("a", ",\"addresses\":[\"10.1.0.7\"],\"namespace\":\"prod\",\"pod\":\"db-0\"", WAIT,
@@ -307,7 +286,6 @@ static void a_requested_address_that_is_held_outside_of_our_blocks_is_in_use(voi
 {
 	struct err err;
 
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	assert_int_equal(allocator_restore(w.a, made("c", "default", "10.1.0.7"), &err), 0);
 	ASSIGN("b", ",\"addresses\":[\"10.1.0.7\"]", WAIT,
@@ -316,7 +294,6 @@ static void a_requested_address_that_is_held_outside_of_our_blocks_is_in_use(voi
 
 static void a_requested_address_elsewhere_needs_just_its_block(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\",\"blockSize\":32}");
 	ASSIGN("a", ",\"addresses\":[\"10.1.0.7\"]", WAIT, "need web /32 for request only: 7-7");
 	ASSIGN("a", ",\"addresses\":[\"10.1.0.7\"]", NOW,
@@ -361,7 +338,6 @@ static void what_is_in_use_is_found_whatever_comes_first(void **unused)
 					       .netns = "" };
 	struct err err;
 
-	(void)unused;
 	for (int blocks_first = 0; blocks_first < 2; blocks_first++) {
 		if (blocks_first) {
 			world_close(&w);
@@ -394,7 +370,6 @@ static void a_mark_is_released_or_adopted_by_its_container(void **unused)
 					       .link = "",
 					       .netns = "" };
 
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\",\"prefix\":\"pool\"}");
 	world_block(&w, "web", "10.1.0.0/26");
 	for (int i = 0; i < 2; i++) {
@@ -429,7 +404,6 @@ static void a_reserved_address_outlives_its_file(void **unused)
 						.reserved = true };
 	struct assign_result result;
 
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_block(&w, "web", "10.1.0.0/26");
 	assert_int_equal(allocator_mark(w.a, "default", &a, &record, w.now), 1);
@@ -449,7 +423,6 @@ static void a_file_takes_the_place_of_a_mark(void **unused)
 	const struct address a = address_from("10.1.0.5");
 	struct err err;
 
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_block(&w, "web", "10.1.0.0/26");
 	allocator_mark(w.a, "", &a, NULL, w.now);
@@ -471,7 +444,6 @@ static void a_mark_keeps_what_the_file_does_not_name(void **unused)
 					       .netns = "" };
 	struct err err;
 
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_block(&w, "web", "10.1.0.0/26");
 	allocator_mark(w.a, "default", &a, &record, w.now);
@@ -489,7 +461,6 @@ static void an_address_that_two_files_hold_is_free_when_both_are_gone(void **unu
 	struct attachment *twice;
 	struct err err;
 
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_block(&w, "web", "10.1.0.0/26");
 	assert_int_equal(allocator_restore(w.a, made("c", "default", "10.1.0.0"), &err), 0);
@@ -509,7 +480,6 @@ static void networks_keep_equal_addresses_apart(void **unused)
 {
 	struct err err;
 
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_pool(&w, "lan", "{\"cidr\":\"10.1.0.0/24\",\"network\":\"lan\"}");
 	world_block(&w, "web", "10.1.0.0/26");
@@ -534,7 +504,6 @@ static void a_deleted_pool_takes_nothing_from_running_pods(void **unused)
 {
 	const struct prefix block = prefix_from("10.1.0.0/26");
 
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_extent(&w, "extent/default/web", "{\"cidr\":\"10.1.0.0/24\",\"blockSize\":26}");
 	world_block(&w, "web", "10.1.0.0/26");
@@ -563,7 +532,6 @@ static void overlapping_blocks_are_refused(void **unused)
 	const struct prefix inner = prefix_from("10.1.0.16/28"), outer = prefix_from("10.1.0.0/24");
 	struct err err;
 
-	(void)unused;
 	world_block(&w, "web", "10.1.0.0/26");
 	assert_int_equal(allocator_block_set(w.a, "default", "x", &inner, BLOCK_OWNED, w.now, &err),
 			 -EEXIST);

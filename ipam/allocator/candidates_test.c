@@ -19,13 +19,11 @@ static struct spans usable;
 
 static int open_usable(void **unused)
 {
-	(void)unused;
 	return spans_add(&usable, (struct span){ 0, BLOCKS - 1 });
 }
 
 static int close_usable(void **unused)
 {
-	(void)unused;
 	spans_done(&usable);
 	return 0;
 }
@@ -140,7 +138,6 @@ static void five_thousand_nodes_seldom_meet(void **unused)
 	char network[16];
 	double worst = 0;
 
-	(void)unused;
 	for (unsigned i = 0; i < 10; i++) {
 		double one, round;
 
@@ -158,7 +155,6 @@ static void each_sequence_visits_every_block_once(void **unused)
 {
 	static const unsigned sizes[] = { 1, 2, 3, 6, 64, 97, 1000, 1024 };
 
-	(void)unused;
 	for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
 		struct spans s = { 0 };
 		struct candidates c;
@@ -187,7 +183,6 @@ static void without_blocks_there_is_no_candidate(void **unused)
 	struct candidates c = candidates(&none, "n1", "default", "web");
 	address_count b;
 
-	(void)unused;
 	assert_false(candidate_next(&c, &b));
 	assert_int_equal(candidate_free(&none, NULL, 0, 1, &b), -ENOSPC);
 }
@@ -200,7 +195,6 @@ static void a_free_block_is_found_among_many_taken(void **unused)
 	address_count b;
 	unsigned low = 0;
 
-	(void)unused;
 	assert_non_null(taken);
 	spans_add(&all, (struct span){ 0, most - 1 });
 	for (uint32_t i = 0; i < most; i++)

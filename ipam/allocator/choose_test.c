@@ -7,14 +7,12 @@ static struct world w;
 
 static int open_world(void **unused)
 {
-	(void)unused;
 	world_open(&w);
 	return 0;
 }
 
 static int close_world(void **unused)
 {
-	(void)unused;
 	world_close(&w);
 	return 0;
 }
@@ -47,7 +45,6 @@ static const char *chosen(const char *namespace, const char *const *named)
 
 static void pools_come_in_the_order_of_their_names(void **unused)
 {
-	(void)unused;
 	assert_string_equal(chosen("prod", NULL), "there is no pool");
 	world_pool(&w, "c", "{\"cidr\":\"10.3.0.0/24\"}");
 	world_pool(&w, "a", "{\"cidr\":\"10.1.0.0/24\"}");
@@ -58,7 +55,6 @@ static void pools_come_in_the_order_of_their_names(void **unused)
 
 static void a_matching_namespace_wins_for_its_family(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "a", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_pool(&w, "b", "{\"cidr\":\"10.2.0.0/24\",\"namespaces\":[\"shop\",\"team-*\"]}");
 	world_pool(&w, "six", "{\"cidr\":\"fd00::/64\",\"blockSize\":80}");
@@ -71,7 +67,6 @@ static void a_matching_namespace_wins_for_its_family(void **unused)
 
 static void named_pools_come_as_named_and_alone(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "a", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_pool(&w, "b", "{\"cidr\":\"10.2.0.0/24\",\"namespaces\":[\"shop\"]}");
 	world_pool(&w, "lan", "{\"cidr\":\"10.2.0.0/24\",\"network\":\"lan\"}");
@@ -92,7 +87,6 @@ static void named_pools_come_as_named_and_alone(void **unused)
 
 static void secondary_networks_are_only_for_those_who_ask(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "lan", "{\"cidr\":\"10.2.0.0/24\",\"network\":\"lan\"}");
 	world_pool(&w, "made", "{\"cidr\":\"10.3.0.0/24\",\"origin\":\"ipam-config\"}");
 	assert_string_equal(chosen("prod", NULL),
@@ -104,7 +98,6 @@ static void the_node_selector_sees_labels_and_the_node_name(void **unused)
 {
 	const struct label labels[] = { { "zone", "a" }, { "kubernetes.io/hostname", "liar" } };
 
-	(void)unused;
 	w.labels = (struct labels){ labels, 2 };
 	world_pool(&w, "a", "{\"cidr\":\"10.1.0.0/24\",\"nodeSelector\":\"zone == 'a'\"}");
 	world_pool(&w, "b", "{\"cidr\":\"10.2.0.0/24\",\"nodeSelector\":\"zone == 'b'\"}");
@@ -121,7 +114,6 @@ static const char *wrong(const char *pool)
 
 static void of_two_that_overlap_the_older_stands(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "a", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_pool(&w, "b", "{\"cidr\":\"10.1.0.0/16\"}");
 	world_pool(&w, "c", "{\"cidr\":\"10.1.9.0/24\"}");
@@ -150,7 +142,6 @@ static void sizes_and_limits_come_from_the_extent(void **unused)
 	const struct pool_view *v;
 	char p[PREFIX_TEXT];
 
-	(void)unused;
 	world_pool(&w, "a", "{\"cidr\":\"10.9.0.0/16\",\"blockSize\":28,\"reserveEdges\":true}");
 	world_extent(&w, "extent/default/a", "{\"cidr\":\"10.1.0.0/24\",\"blockSize\":26}");
 	v = pool_views_find(allocator_pools(w.a), "a");
@@ -184,7 +175,6 @@ static void blocks_are_claimed_in_the_nodes_own_range_of_the_pool(void **unused)
 {
 	const struct pool_view *v;
 
-	(void)unused;
 	world_pool(&w, "a", "{\"cidr\":\"10.1.0.0/16\",\"exclude\":[\"10.1.4.0/26\"]}");
 	v = with_pod_cidrs("10.1.4.0/24", "fd00::/64");
 	assert_int_equal(spans_size(&v->usable), 3);
@@ -219,7 +209,6 @@ static void a_point_to_point_pool_has_no_edges_to_spare(void **unused)
 		{ "{\"cidr\":\"10.1.0.0/29\"}", 8 },
 	};
 
-	(void)unused;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		world_pool(&w, "a", cases[i].json);
 		assert_int_equal(spans_size(&pool_views_find(allocator_pools(w.a), "a")->allowed),

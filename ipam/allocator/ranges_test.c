@@ -7,14 +7,12 @@ static struct world w;
 
 static int open_world(void **unused)
 {
-	(void)unused;
 	world_open(&w);
 	return 0;
 }
 
 static int close_world(void **unused)
 {
-	(void)unused;
 	world_close(&w);
 	return 0;
 }
@@ -43,7 +41,6 @@ static void make(const char *name, const char *network, const char *cidr, uint32
 
 static void a_range_becomes_a_pool_of_its_network(void **unused)
 {
-	(void)unused;
 	RANGE("a", "{\"range\":\"10.5.3.7/16\",\"network\":\"storage\"}",
 	      "make storage-10.5.0.0-16: 10.5.0.0/16 in /26");
 	RANGE("a", "{\"range\":\"10.5.0.0/16\"}", "make default-10.5.0.0-16: 10.5.0.0/16 in /26");
@@ -61,7 +58,6 @@ static void a_long_name_is_cut_and_hashed(void **unused)
 	struct err err;
 	const char *name;
 
-	(void)unused;
 	world_assign(&w, "a",
 		     ",\"ranges\":[{\"range\":\"fd00:1111:2222:3333:4444:5555:6666:7777/128\","
 		     "\"network\":\"a-rather-long-name-of-a-network-for-storage\"}]",
@@ -80,7 +76,6 @@ static void the_record_of_a_range_is_what_the_design_says(void **unused)
 	struct pool record = range_pool_record(&p);
 	AUTO(free) char *json = NULL;
 
-	(void)unused;
 	assert_int_equal(pool_encode(&record, &json), 0);
 	assert_string_equal(json, "{\"cidr\":\"10.5.0.0/16\",\"network\":\"storage\",\"prefix\":"
 				  "\"pool\",\"origin\":\"ipam-config\"}");
@@ -88,7 +83,6 @@ static void the_record_of_a_range_is_what_the_design_says(void **unused)
 
 static void the_result_carries_the_length_of_the_range(void **unused)
 {
-	(void)unused;
 	make("storage-10.5.0.0-16", "storage", "10.5.0.0/16", 26, true);
 	RANGE("a", "{\"range\":\"10.5.0.0/16\",\"network\":\"storage\"}",
 	      "need storage-10.5.0.0-16 /26 for request: 0-1023");
@@ -99,7 +93,6 @@ static void the_result_carries_the_length_of_the_range(void **unused)
 
 static void limits_of_a_range_choose_block_and_address(void **unused)
 {
-	(void)unused;
 	make("default-10.5.0.0-16", "default", "10.5.0.0/16", 26, true);
 	world_block(&w, "default-10.5.0.0-16", "10.5.0.0/26");
 	RANGE("a", "{\"range\":\"10.5.0.0/16\",\"start\":\"10.5.1.0\",\"end\":\"10.5.1.130\"}",
@@ -111,7 +104,6 @@ static void limits_of_a_range_choose_block_and_address(void **unused)
 
 static void the_same_range_on_two_networks_is_two_pools(void **unused)
 {
-	(void)unused;
 	make("one-10.5.0.0-24", "one", "10.5.0.0/24", 26, true);
 	world_block_state(&w, "one", "one-10.5.0.0-24", "10.5.0.0/26", BLOCK_OWNED);
 	RANGE("a", "{\"range\":\"10.5.0.0/24\",\"network\":\"two\"}",
@@ -126,7 +118,6 @@ static void the_same_range_on_two_networks_is_two_pools(void **unused)
 
 static void one_range_asked_for_twice_gives_two_addresses(void **unused)
 {
-	(void)unused;
 	make("default-10.5.0.0-24", "default", "10.5.0.0/24", 26, true);
 	world_block(&w, "default-10.5.0.0-24", "10.5.0.0/26");
 	RANGE("a", "{\"range\":\"10.5.0.0/24\"},{\"range\":\"10.5.0.0/24\"}",
@@ -135,7 +126,6 @@ static void one_range_asked_for_twice_gives_two_addresses(void **unused)
 
 static void another_size_of_a_live_range_is_refused(void **unused)
 {
-	(void)unused;
 	make("default-10.5.0.0-16", "default", "10.5.0.0/16", 22, true);
 	RANGE("a", "{\"range\":\"10.5.0.0/24\"}",
 	      "100: range 10.5.0.0/24 on network default does not fit pool default-10.5.0.0-16 "
@@ -154,7 +144,6 @@ static void another_size_of_a_live_range_is_refused(void **unused)
 
 static void a_slice_size_added_later_leaves_the_cut_as_it_is(void **unused)
 {
-	(void)unused;
 	make("default-10.5.0.0-16", "default", "10.5.0.0/16", 26, true);
 	RANGE("a", "{\"range\":\"10.5.0.0/16\",\"sliceSize\":24}",
 	      "need default-10.5.0.0-16 /26 for request: 0-1023");
@@ -162,7 +151,6 @@ static void a_slice_size_added_later_leaves_the_cut_as_it_is(void **unused)
 
 static void a_grown_range_keeps_its_old_part_and_makes_the_others_when_needed(void **unused)
 {
-	(void)unused;
 	make("default-10.5.0.0-30", "default", "10.5.0.0/30", 30, true);
 	world_extent(&w, "extent/default/default-10.5.0.0-30",
 		     "{\"cidr\":\"10.5.0.0/30\",\"blockSize\":30}");
@@ -201,7 +189,6 @@ static void a_grown_range_keeps_its_old_part_and_makes_the_others_when_needed(vo
 
 static void a_pool_whose_extent_is_left_is_made_again_as_it_was_cut(void **unused)
 {
-	(void)unused;
 	world_extent(&w, "extent/default/old", "{\"cidr\":\"10.5.0.0/24\",\"blockSize\":27}");
 	RANGE("a", "{\"range\":\"10.5.0.0/24\"}", "make old: 10.5.0.0/24 in /27");
 	RANGE("a", "{\"range\":\"10.5.0.0/25\"}",
@@ -218,7 +205,6 @@ static void a_pool_whose_extent_is_left_is_made_again_as_it_was_cut(void **unuse
 
 static void a_name_that_is_taken_is_not_shared(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "default-10.5.0.0-24", "{\"cidr\":\"10.9.0.0/24\"}");
 	RANGE("a", "{\"range\":\"10.5.0.0/24\"}",
 	      "100: range 10.5.0.0/24 on network default needs the name default-10.5.0.0-24, but "
@@ -227,14 +213,12 @@ static void a_name_that_is_taken_is_not_shared(void **unused)
 
 static void a_disabled_pool_of_a_range_gives_nothing(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "x", "{\"cidr\":\"10.5.0.0/24\",\"disabled\":true}");
 	RANGE("a", "{\"range\":\"10.5.0.0/24\"}", "100: pool x is disabled");
 }
 
 static void an_address_outside_of_all_ranges_is_refused(void **unused)
 {
-	(void)unused;
 	assert_string_equal(
 		world_assign(
 			&w, "d",
@@ -248,7 +232,6 @@ static void ten_ranges_are_planned_and_given_together(void **unused)
 	char fields[1024] = ",\"ranges\":[", name[32], cidr[32];
 	size_t n = strlen(fields);
 
-	(void)unused;
 	for (int i = 0; i < 10; i++) {
 		n += (size_t)snprintf(fields + n, sizeof(fields) - n,
 				      "%s{\"range\":\"10.%d.0.0/24\"}", i ? "," : "", i);

@@ -40,7 +40,6 @@ static void intervals_that_touch_are_joined(void **unused)
 {
 	struct spans s = { 0 };
 
-	(void)unused;
 	add(&s, 10, 19);
 	add(&s, 30, 39);
 	assert_string_equal(show(&s), "10-19 30-39");
@@ -60,7 +59,6 @@ static void removing_splits_and_trims(void **unused)
 {
 	struct spans s = { 0 };
 
-	(void)unused;
 	add(&s, 0, 100);
 	cut(&s, 50, 50);
 	assert_string_equal(show(&s), "0-49 51-100");
@@ -81,7 +79,6 @@ static void two_sets_meet_in_their_common_part(void **unused)
 	struct spans a = { 0 }, b = { 0 }, c = { 0 };
 	address_count n;
 
-	(void)unused;
 	add(&a, 10, 20);
 	add(&a, 30, 40);
 	add(&a, 50, 60);
@@ -112,7 +109,6 @@ static void the_ends_of_the_number_line_are_no_exception(void **unused)
 	const address_count last = ~(address_count)0;
 	struct spans s = { 0 };
 
-	(void)unused;
 	assert_int_equal(spans_add(&s, span_of(&all)), 0);
 	assert_true(spans_size(&s) == last);
 	assert_int_equal(spans_remove(&s, (struct span){ last, last }), 0);
@@ -128,7 +124,6 @@ static void numbers_and_addresses_go_both_ways(void **unused)
 {
 	struct address a, b;
 
-	(void)unused;
 	for (const char *const *t =
 		     (const char *const[]){ "0.0.0.0", "10.1.0.255", "255.255.255.255",
 					    "::", "fd00:1::ff", "ffff::ffff", NULL };
@@ -177,7 +172,6 @@ static void never_used_comes_before_released_and_lowest_first(void **unused)
 	struct spans all = { 0 };
 	int64_t at;
 
-	(void)unused;
 	add(&all, 0, 15);
 	assert_string_equal(pick(&s, &all, 0), "0 free");
 	take(&s, 0);
@@ -204,7 +198,6 @@ static void only_what_is_allowed_is_picked_and_counted(void **unused)
 	struct spans allowed = { 0 };
 	struct address_counts c;
 
-	(void)unused;
 	add(&allowed, 4, 5);
 	add(&allowed, 9, 200);
 	assert_string_equal(pick(&s, &allowed, 0), "4 free");
@@ -228,7 +221,6 @@ static void what_is_put_back_gets_its_old_place(void **unused)
 	struct stock s = stock_of("0.0.0.0/31");
 	struct spans all = { 0 };
 
-	(void)unused;
 	add(&all, 0, 15);
 	take(&s, 0);
 	take(&s, 1);
@@ -251,7 +243,6 @@ static void a_large_block_forgets_what_has_rested_long(void **unused)
 	const address_count base = s.fresh.v[0].first;
 	int64_t at;
 
-	(void)unused;
 	for (unsigned i = 0; i < 3 * STOCK_REMEMBERED; i++) {
 		assert_int_equal(stock_take(&s, base + i, &at), 0);
 		assert_true(stock_put(&s, base + i, i));

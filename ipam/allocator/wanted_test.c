@@ -7,14 +7,12 @@ static struct world w;
 
 static int open_world(void **unused)
 {
-	(void)unused;
 	world_open(&w);
 	return 0;
 }
 
 static int close_world(void **unused)
 {
-	(void)unused;
 	world_close(&w);
 	return 0;
 }
@@ -71,7 +69,6 @@ static void fill(unsigned n)
 
 static void the_next_block_is_wanted_below_a_quarter(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	assert_string_equal(claims(), "");
 	world_block(&w, "web", "10.1.0.0/26");
@@ -94,7 +91,6 @@ static void the_next_block_is_wanted_below_a_quarter(void **unused)
 
 static void resting_addresses_are_not_free(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/28\",\"blockSize\":30}");
 	world_block(&w, "web", "10.1.0.0/30");
 	fill(3);
@@ -107,7 +103,6 @@ static void resting_addresses_are_not_free(void **unused)
 
 static void single_addresses_are_neither_claimed_ahead_nor_kept(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "fix", "{\"cidr\":\"10.1.0.0/24\",\"blockSize\":32}");
 	world_block(&w, "fix", "10.1.0.7/32");
 	fill(1);
@@ -121,7 +116,6 @@ static void single_addresses_are_neither_claimed_ahead_nor_kept(void **unused)
 
 static void preallocated_blocks_are_wanted_from_the_start(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\",\"preallocate\":2}");
 	assert_string_equal(claims(), "web preallocate: 0-3");
 	world_block(&w, "web", "10.1.0.0/26");
@@ -135,7 +129,6 @@ static void preallocated_blocks_are_wanted_from_the_start(void **unused)
 
 static void an_empty_block_goes_after_its_cooldown_if_enough_stays(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_block(&w, "web", "10.1.0.0/26");
 	world_block(&w, "web", "10.1.0.64/26");
@@ -150,7 +143,6 @@ static void an_empty_block_goes_after_its_cooldown_if_enough_stays(void **unused
 
 static void the_last_block_stays(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_block(&w, "web", "10.1.0.0/26");
 	world_block(&w, "web", "10.1.0.64/26");
@@ -160,7 +152,6 @@ static void the_last_block_stays(void **unused)
 
 static void preallocated_blocks_stay(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\",\"preallocate\":2}");
 	world_block(&w, "web", "10.1.0.0/26");
 	world_block(&w, "web", "10.1.0.64/26");
@@ -174,7 +165,6 @@ static void preallocated_blocks_stay(void **unused)
 
 static void when_asked_all_empty_ones_go(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_block(&w, "web", "10.1.0.0/26");
 	world_block(&w, "web", "10.1.0.64/26");
@@ -184,7 +174,6 @@ static void when_asked_all_empty_ones_go(void **unused)
 
 static void a_block_goes_only_when_it_has_been_empty_for_its_cooldown(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_block(&w, "web", "10.1.0.0/26");
 	world_add(&w, "a");
@@ -198,7 +187,6 @@ static void a_block_goes_only_when_it_has_been_empty_for_its_cooldown(void **unu
 
 static void a_block_in_use_never_goes(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_block(&w, "web", "10.1.0.0/26");
 	fill(1);
@@ -210,7 +198,6 @@ static void a_block_in_use_never_goes(void **unused)
 
 static void a_pool_that_is_gone_or_not_for_us_keeps_nothing(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_block(&w, "web", "10.1.0.0/26");
 	w.now += SECONDS(3600);
@@ -229,7 +216,6 @@ static void a_pool_that_is_gone_or_not_for_us_keeps_nothing(void **unused)
 
 static void a_lost_block_is_forgotten_when_empty(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\"}");
 	world_block(&w, "web", "10.1.0.0/26");
 	world_add(&w, "a");
@@ -242,7 +228,6 @@ static void a_lost_block_is_forgotten_when_empty(void **unused)
 
 static void a_disabled_pool_neither_gives_nor_claims(void **unused)
 {
-	(void)unused;
 	world_pool(&w, "web", "{\"cidr\":\"10.1.0.0/24\",\"disabled\":true,\"preallocate\":1}");
 	assert_string_equal(claims(), "");
 	world_block(&w, "web", "10.1.0.0/26");

@@ -19,7 +19,6 @@ const char *attachment_state_name(enum attachment_state state)
 
 static int wide_read(const struct field *f, struct json_at in, void *at)
 {
-	(void)f;
 	return json_read_uint64(in, at) < 0 ? -EINVAL : 0;
 }
 
@@ -29,8 +28,6 @@ static int wide_write(const struct field *f, const void *at, const void *usual,
 {
 	char text[24];
 
-	(void)f;
-	(void)usual;
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)*(const uint64_t *)at);
 	*ret = json_object_new_string(text);
 	return *ret ? 0 : -ENOMEM;
@@ -38,7 +35,6 @@ static int wide_write(const struct field *f, const void *at, const void *usual,
 
 static bool wide_equal(const struct field *f, const void *a, const void *b)
 {
-	(void)f;
 	return *(const uint64_t *)a == *(const uint64_t *)b;
 }
 

@@ -50,7 +50,6 @@ static void round_trips(const char *json)
 
 static void what_is_written_reads_the_same(void **unused)
 {
-	(void)unused;
 	round_trips(WHOLE);
 	round_trips(NEEDED);
 }
@@ -61,7 +60,6 @@ static void a_copy_of_one_made_by_hand_has_no_null(void **unused)
 	const struct attachment like = { .container = "c", .addresses = { &held, 1 } };
 	AUTO(attachment_free) struct attachment *a = attachment_copy(&like);
 
-	(void)unused;
 	assert_string_equal(a->network, "");
 	assert_string_equal(a->link, "");
 	assert_string_equal(a->addresses.v[0].pool, "");
@@ -79,7 +77,6 @@ static void refused(const char *json, const char *sentence)
 
 static void a_damaged_file_is_refused_with_a_sentence(void **unused)
 {
-	(void)unused;
 	refused("{\"version\":1", "not a whole JSON object: ends at byte 12");
 	refused("{}", "field \"version\": is missing");
 	refused("{\"version\":2," KEY "}", "field \"version\": 2 is not a version known here (1)");
@@ -112,7 +109,6 @@ static void the_record_in_etcd_says_who_holds_the_address(void **unused)
 	AUTO(free) char *json = NULL;
 	char text[ADDRESS_TEXT];
 
-	(void)unused;
 	assert_string_equal(r.node, "n1");
 	assert_string_equal(r.network, "default");
 	assert_string_equal(address_print(&r.address, text), "fd00::5");
@@ -132,7 +128,6 @@ static void the_file_name_follows_from_all_of_the_key(void **unused)
 					       { "pod", "s3f9c", "eth0" } };
 	char names[4][HASH_TEXT];
 
-	(void)unused;
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		attachment_file_name(&keys[i], names[i]);
 		assert_int_equal(strspn(names[i], "0123456789abcdef"), 32);
@@ -143,7 +138,6 @@ static void the_file_name_follows_from_all_of_the_key(void **unused)
 
 static void states_have_names(void **unused)
 {
-	(void)unused;
 	assert_string_equal(attachment_state_name(ATTACHMENT_ASSIGNED), "assigned");
 	assert_string_equal(attachment_state_name(ATTACHMENT_ATTACHED), "attached");
 	assert_string_equal(attachment_state_name(ATTACHMENT_RELEASING), "releasing");

@@ -38,7 +38,6 @@ static void evidence_must_be_seen_twice_and_apart(void **unused)
 	struct attachment a = attachment("/run/netns/a", "");
 	struct leak l;
 
-	(void)unused;
 	l = judge(&a, SEEN_UNKNOWN, SEEN_GONE, "/run/netns/b", NOW);
 	assert_int_equal(l.verdict, LEAK_SUSPECT);
 	assert_int_equal(l.suspected_since, NOW);
@@ -56,7 +55,6 @@ static void one_look_without_evidence_starts_anew(void **unused)
 	struct attachment a = attachment("/run/netns/a", "");
 	struct leak l;
 
-	(void)unused;
 	a.suspected_since = NOW - SECONDS(1000);
 	l = judge(&a, SEEN_UNKNOWN, SEEN_UNKNOWN, "/run/netns/b", NOW);
 	assert_int_equal(l.verdict, LEAK_KEEP);
@@ -71,7 +69,6 @@ static void a_path_counts_only_where_others_are_seen(void **unused)
 	const struct sighting told = { &a, SEEN_UNKNOWN, SEEN_GONE, true };
 	struct leak l;
 
-	(void)unused;
 	a.suspected_since = 1;
 	assert_int_equal(judge(&a, SEEN_UNKNOWN, SEEN_GONE, "/var/netns/b", NOW).verdict,
 			 LEAK_KEEP);
@@ -91,7 +88,6 @@ static void another_inode_is_evidence_if_the_first_was_known(void **unused)
 	struct attachment a = attachment("/run/netns/a", "");
 	struct leak l;
 
-	(void)unused;
 	a.suspected_since = 1;
 	l = judge(&a, SEEN_UNKNOWN, SEEN_OTHER, "/run/netns/b", NOW);
 	assert_int_equal(l.verdict, LEAK_RELEASE);
@@ -105,7 +101,6 @@ static void paths_under_proc_are_never_evidence(void **unused)
 {
 	struct attachment a = attachment("/proc/123/ns/net", "");
 
-	(void)unused;
 	a.suspected_since = 1;
 	assert_int_equal(judge(&a, SEEN_UNKNOWN, SEEN_GONE, "/proc/123/ns/b", NOW).verdict,
 			 LEAK_KEEP);
@@ -120,7 +115,6 @@ static void a_link_counts_only_once_it_was_attached(void **unused)
 {
 	struct attachment a = attachment("/proc/1/ns/net", "roost0123456789");
 
-	(void)unused;
 	a.suspected_since = 1;
 	assert_int_equal(judge(&a, SEEN_GONE, SEEN_UNKNOWN, "/x/b", NOW).verdict, LEAK_RELEASE);
 	assert_string_equal(judge(&a, SEEN_GONE, SEEN_UNKNOWN, "/x/b", NOW).reason,
@@ -138,7 +132,6 @@ static void what_is_being_released_is_left_to_who_does_it(void **unused)
 {
 	struct attachment a = attachment("/run/netns/a", "roost0123456789");
 
-	(void)unused;
 	a.suspected_since = 1;
 	a.state = ATTACHMENT_RELEASING;
 	assert_int_equal(judge(&a, SEEN_GONE, SEEN_GONE, "/run/netns/b", NOW).verdict, LEAK_KEEP);

@@ -35,7 +35,6 @@ static int on_removed(sd_event_source *source, const struct inotify_event *e, vo
 {
 	struct local_copy *c = arg;
 
-	(void)source;
 	/* Temporary names come and go with every write. */
 	if (e->len && e->name[0] == '.')
 		return 0;
@@ -53,7 +52,6 @@ static int on_folder_removed(sd_event_source *source, const struct inotify_event
 {
 	struct local_copy *c = arg;
 
-	(void)source;
 	if (e->len && (strcmp(e->name, ATTACHMENTS) == 0 || strcmp(e->name, BLOCKS) == 0) &&
 	    c->handlers && c->handlers->tampered)
 		c->handlers->tampered(c->arg);
@@ -65,8 +63,6 @@ static int on_network_removed(sd_event_source *source, const struct inotify_even
 {
 	struct local_copy *c = arg;
 
-	(void)source;
-	(void)e;
 	if (c->handlers && c->handlers->tampered)
 		c->handlers->tampered(c->arg);
 	return 0;

@@ -51,9 +51,6 @@ static int setup(void **state)
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-	(void)st;
-	(void)type;
-	(void)ftw;
 	return remove(path);
 }
 

@@ -206,7 +206,6 @@ struct attachment_key assign_request_key(const struct assign_request *r)
 
 static int boottime_read(const struct field *f, struct json_at in, void *at)
 {
-	(void)f;
 	return json_read_uint64(in, at) < 0 ? -EINVAL : 0;
 }
 static const struct field_type field_boottime = { .read = boottime_read };

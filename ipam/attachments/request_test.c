@@ -32,7 +32,6 @@ static void the_example_of_the_documentation_is_understood(void **unused)
 	AUTO(assign_request_done) struct assign_request r = { 0 };
 	char a[ADDRESS_TEXT], p[PREFIX_TEXT];
 
-	(void)unused;
 	DECODE(assign_request,
 	       "{" KEY ",\"netns\":\"/run/netns/x\",\"namespace\":\"prod\",\"pod\":\"web-1\","
 	       "\"uid\":\"\",\"addresses\":[\"10.1.0.5\"],\"exclude\":[\"10.1.0.9\",\"10.1.1.0/"
@@ -67,7 +66,6 @@ static void the_example_of_the_documentation_is_understood(void **unused)
 
 static void a_senseless_assign_is_refused_with_a_sentence(void **unused)
 {
-	(void)unused;
 	REFUSED(assign_request, "[]", "not a JSON object");
 	REFUSED(assign_request, "{}", "field \"network\": is missing");
 	REFUSED(assign_request, "{\"network\":\"pods\",\"container\":\"c\"}",
@@ -105,7 +103,6 @@ static void a_list_has_its_limit(void **unused)
 	struct assign_request r;
 	struct err err;
 
-	(void)unused;
 	for (int i = 0; i < REQUEST_LIST_MAX; i++)
 		end = stpcpy(end, ",\"a\"");
 	stpcpy(end, "]}");
@@ -117,7 +114,6 @@ static void a_release_may_be_a_note_from_the_spool(void **unused)
 {
 	AUTO(release_request_done) struct release_request r = { 0 };
 
-	(void)unused;
 	DECODE(release_request, "{" KEY "}", &r);
 	assert_int_equal(r.boottime, 0);
 	release_request_done(&r);
@@ -135,7 +131,6 @@ static void an_attach_names_the_link_that_follows_from_its_key(void **unused)
 {
 	AUTO(attach_request_done) struct attach_request r = { 0 };
 
-	(void)unused;
 	DECODE(attach_request, ATTACH ",\"routeLocalnet\":true}", &r);
 	assert_string_equal(r.link, "roost96c6b68b65");
 	assert_int_equal(r.mac.bytes[5], 5);
@@ -167,7 +162,6 @@ static void an_attach_must_hold_exactly_its_addresses(void **unused)
 				.addresses = { held, 2 } };
 	struct err err = { "" };
 
-	(void)unused;
 	DECODE(attach_request, ATTACH "}", &r);
 	assert_int_equal(attach_verdict(&r, &a, &err), 0);
 	a.addresses.n = 3;
@@ -187,7 +181,6 @@ static void check_compares_the_addresses(void **unused)
 				      .addresses = { &held, 1 } };
 	struct err err;
 
-	(void)unused;
 	DECODE(check_request, "{" KEY ",\"addresses\":[\"10.1.0.5\"]}", &r);
 	assert_int_equal(check_verdict(&r, &a, &err), 0);
 	held.address.bytes[3] = 6;
@@ -200,7 +193,6 @@ static void gc_keeps_what_is_listed_or_elsewhere(void **unused)
 	AUTO(gc_request_done) struct gc_request r = { 0 };
 	struct attachment a = { .network = "pods", .container = "c1", .interface = "eth0" };
 
-	(void)unused;
 	DECODE(gc_request,
 	       "{\"network\":\"pods\",\"valid\":[{\"container\":\"c1\",\"interface\":\"eth0\"}]}",
 	       &r);

@@ -236,7 +236,6 @@ static void nothing_wrong_is_nothing_found(void **unused)
 {
 	struct world w = healthy(), empty = { .revision = 1 };
 
-	(void)unused;
 	expect(&w, "");
 	expect(&empty, "");
 	world_done(&w);
@@ -246,7 +245,6 @@ static void a_claim_in_mid_air_is_no_finding(void **unused)
 {
 	struct world w = healthy();
 
-	(void)unused;
 	/* The host's keys were heard at a later revision than the blocks. */
 	put_at(&w, "host/n1/ipv4/block/default/10.1.0.128-26", "{\"pool\":\"web\"}", REVISION + 1);
 	expect(&w, "");
@@ -262,7 +260,6 @@ static void names_of_kinds_go_both_ways(void **unused)
 {
 	enum finding_kind got;
 
-	(void)unused;
 	for (int i = 0; i < FINDING_KINDS; i++) {
 		assert_int_equal(finding_kind_parse(finding_kind_name(i), &got), 0);
 		assert_int_equal(got, i);
@@ -276,7 +273,6 @@ static void a_missing_index_is_written(void **unused)
 {
 	struct world w = healthy();
 
-	(void)unused;
 	drop(&w, "host/n1/ipv4/block/default/10.1.0.0-26");
 	expect(&w, "warning block-without-index block/default/10.1.0.0-26: put "
 		   "host/n1/ipv4/block/default/10.1.0.0-26 {\"pool\":\"web\"}\n");
@@ -290,7 +286,6 @@ static void an_index_that_nothing_stands_behind_goes(void **unused)
 {
 	struct world w = healthy();
 
-	(void)unused;
 	put(&w, "host/n1/ipv4/block/default/10.1.0.128-26", "{\"pool\":\"web\"}");
 	expect(&w, "warning index-without-block host/n1/ipv4/block/default/10.1.0.128-26: delete "
 		   "host/n1/ipv4/block/default/10.1.0.128-26\n");
@@ -304,7 +299,6 @@ static void a_vanished_lease_is_kept_for_its_holder(void **unused)
 {
 	struct world w = healthy();
 
-	(void)unused;
 	put(&w, "node/lease-192.0.2.9",
 	    "{\"ipv4\":\"192.0.2.9/32\",\"machine\":\"lease\",\"boot\":\"lease\"}");
 	put(&w, "host/lease-192.0.2.9/ipv4/block/default/10.1.0.128-26", "{\"pool\":\"web\"}");
@@ -321,7 +315,6 @@ static void a_vanished_block_in_use_is_made_again(void **unused)
 {
 	struct world w = healthy();
 
-	(void)unused;
 	drop(&w, "block/default/10.1.0.0-26");
 	expect(&w, "error index-without-block host/n1/ipv4/block/default/10.1.0.0-26: put "
 		   "block/default/10.1.0.0-26 "
@@ -346,7 +339,6 @@ static void a_foreign_index_goes(void **unused)
 {
 	struct world w = healthy();
 
-	(void)unused;
 	put(&w, "host/n2/ipv4/block/default/10.1.0.0-26", "{\"pool\":\"web\"}");
 	expect(&w, "error two-indexes host/n2/ipv4/block/default/10.1.0.0-26: delete "
 		   "host/n2/ipv4/block/default/10.1.0.0-26\n");
@@ -365,7 +357,6 @@ static void of_two_indexes_without_block_the_used_one_counts(void **unused)
 {
 	struct world w = healthy();
 
-	(void)unused;
 	drop(&w, "block/default/10.1.0.0-26");
 	put(&w, "host/n2/ipv4/block/default/10.1.0.0-26", "{\"pool\":\"web\"}");
 	expect(&w, "error two-indexes host/n1/ipv4/block/default/10.1.0.0-26: put "
@@ -387,7 +378,6 @@ static void an_address_outside_goes_when_its_boot_is_over(void **unused)
 {
 	struct world w = healthy();
 
-	(void)unused;
 	put(&w, "host/n1/address/default/10.1.0.200", ADDRESS_VALUE("b1"));
 	expect(&w, "warning address-outside-blocks host/n1/address/default/10.1.0.200: delete "
 		   "host/n1/address/default/10.1.0.200\n");
@@ -407,7 +397,6 @@ static void a_missing_node_record_proves_nothing(void **unused)
 {
 	struct world w = healthy();
 
-	(void)unused;
 	drop(&w, "node/n1");
 	drop(&w, "status/node/n1");
 	drop(&w, "host/n1/ipv4/block/default/10.1.0.0-26");
@@ -432,7 +421,6 @@ static void a_large_node_goes_by_several_transactions(void **unused)
 	struct findings f;
 	char key[64];
 
-	(void)unused;
 	for (int i = 0; i < 300; i++) {
 		snprintf(key, sizeof(key), "host/n9/address/default/10.2.%d.%d", i / 250, i % 250);
 		put(&w, key, ADDRESS_VALUE("b1"));
@@ -450,7 +438,6 @@ static void a_status_without_node_goes_unless_its_lease_lives(void **unused)
 {
 	struct world w = healthy();
 
-	(void)unused;
 	put(&w, "status/node/n7", "{}");
 	expect(&w, "note status-without-node status/node/n7: delete status/node/n7\n");
 	expect_refused_after_change(&w, "status/node/n7 !node/n7");
@@ -465,7 +452,6 @@ static void blocks_outside_and_overlapping_are_told(void **unused)
 {
 	struct world w = healthy();
 
-	(void)unused;
 	put(&w, "block/default/10.9.0.0-26", "{\"node\":\"n1\",\"pool\":\"web\"}");
 	put(&w, "host/n1/ipv4/block/default/10.9.0.0-26", "{\"pool\":\"web\"}");
 	put(&w, "block/default/10.1.0.96-27", "{\"node\":\"n1\",\"pool\":\"web\"}");
@@ -483,7 +469,6 @@ static void overlapping_extents_are_told(void **unused)
 {
 	struct world w = healthy();
 
-	(void)unused;
 	put(&w, "pool/db", "{\"cidr\":\"10.1.0.128/25\"}");
 	put(&w, "extent/default/db", "{\"cidr\":\"10.1.0.128/25\",\"blockSize\":26}");
 	expect(&w, "error overlapping-extents extent/default/db: left: blocks may have been cut "
@@ -495,7 +480,6 @@ static void a_missing_extent_follows_from_pool_and_blocks(void **unused)
 {
 	struct world w = healthy();
 
-	(void)unused;
 	drop(&w, "extent/default/web");
 	expect(&w, "error extent-missing extent/default/web: put extent/default/web "
 		   "{\"cidr\":\"10.1.0.0/24\",\"blockSize\":26,\"made\":\"2026-11-17T00:00:00Z\"}"
@@ -514,7 +498,6 @@ static void a_deleted_pool_keeps_its_blocks_then_loses_its_extent(void **unused)
 {
 	struct world w = healthy();
 
-	(void)unused;
 	drop(&w, "pool/web");
 	expect(&w, "note block-of-deleted-pool block/default/10.1.0.0-26: left: it is in use\n"
 		   "note block-of-deleted-pool block/default/10.1.0.64-26: left: only its agent "
@@ -535,7 +518,6 @@ static void damaged_records_are_named_and_an_index_is_written_anew(void **unused
 	struct world w = healthy();
 	struct findings f;
 
-	(void)unused;
 	put(&w, "pool/bad", "{\"cidr\":7}");
 	put(&w, "block/default/10.1.0.64-26", "nonsense");
 	put(&w, "host/n1/ipv4/block/default/10.1.0.0-26", "[]");
@@ -608,7 +590,6 @@ static void a_node_is_audited_too(void **unused)
 	struct world w = healthy();
 	struct node_world n;
 
-	(void)unused;
 	healthy_node(&n);
 	w.local = &n.local;
 	expect(&w, "");
@@ -639,7 +620,6 @@ static void keys_and_attachments_are_compared(void **unused)
 	struct world w = healthy();
 	struct node_world n;
 
-	(void)unused;
 	healthy_node(&n);
 	w.local = &n.local;
 	n.local.kernel = false;
@@ -658,7 +638,6 @@ static void blocks_and_files_are_compared(void **unused)
 	struct world w = healthy();
 	struct node_world n;
 
-	(void)unused;
 	healthy_node(&n);
 	w.local = &n.local;
 	n.blocks[0].file = false;
@@ -685,7 +664,6 @@ static void what_goes_by_itself_is_not_kept(void **unused)
 	struct findings f, again;
 	struct node_world n;
 
-	(void)unused;
 	healthy_node(&n);
 	w.local = &n.local;
 	n.sightings[0].link = SEEN_GONE;

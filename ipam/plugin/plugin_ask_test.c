@@ -52,7 +52,6 @@ static void expect(enum cni_verb verb, const char *path, unsigned ms, const char
 
 static void a_late_answer_names_the_step_and_the_time(void **unused)
 {
-	(void)unused;
 	expect(CNI_ADD, "/v1/ipam/assign", 20, "did not give the pod its addresses within ");
 	expect(CNI_ADD, "/v1/attach", 20, "did not route to the pod's link ");
 	expect(CNI_ADD, "/v1/attach", 20, " ms of the 9000 ms of this call; ");
@@ -61,7 +60,6 @@ static void a_late_answer_names_the_step_and_the_time(void **unused)
 
 static void a_step_without_any_time_left_says_so(void **unused)
 {
-	(void)unused;
 	expect(CNI_ADD, "/v1/attach", 0, "no time is left to ask the roost agent on ");
 	expect(CNI_ADD, "/v1/attach", 0, "the steps before it took the whole 9000 ms of this call");
 }

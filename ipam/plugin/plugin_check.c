@@ -39,7 +39,6 @@ int plugin_check(const struct cni_call *call, char **ret_output, struct cni_erro
 	AUTO(addresses) struct addresses addresses = { 0 };
 	int r = cni_want_read(&call->conf, &call->env, &want, e);
 
-	(void)ret_output;
 	if (r == 0)
 		r = cni_ipam_read(&call->conf, &ipam, e);
 	if (r == 0)
@@ -57,7 +56,6 @@ int plugin_gc(const struct cni_call *call, char **ret_output, struct cni_error *
 	AUTO(free) char *body = NULL;
 	int r = cni_valid_read(&call->conf, &valid, e);
 
-	(void)ret_output;
 	if (r < 0)
 		return r;
 	if (cni_gc_body(&call->conf, &valid, &body) < 0)
@@ -67,6 +65,5 @@ int plugin_gc(const struct cni_call *call, char **ret_output, struct cni_error *
 
 int plugin_status(const struct cni_call *call, char **ret_output, struct cni_error *e)
 {
-	(void)ret_output;
 	return plugin_ask_status(call, "/v1/ipam/status", e);
 }

@@ -42,8 +42,6 @@ void plugin_release(const struct cni_call *call, const struct deadline *deadline
 
 int plugin_del(const struct cni_call *call, char **ret_output, struct cni_error *e)
 {
-	(void)ret_output;
-	(void)e;
 	plugin_release(call, &call->deadline);
 	return 0;
 }

@@ -26,7 +26,6 @@ static const struct {
 
 static void known_texts_encode_and_decode(void **unused)
 {
-	(void)unused;
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
 		size_t n = strlen(known[i].plain);
 		char text[32];
@@ -41,7 +40,6 @@ static void known_texts_encode_and_decode(void **unused)
 
 static void every_byte_survives(void **unused)
 {
-	(void)unused;
 	uint8_t data[256], back[258];
 	char text[BASE64_LENGTH(256) + 1];
 
@@ -57,7 +55,6 @@ static void every_byte_survives(void **unused)
 
 static void anything_but_the_one_form_is_refused(void **unused)
 {
-	(void)unused;
 	const char *bad[] = { "Zg",   "Zg=",  "Zg===", "Z===", "====",     "Zm9v\n",   " Zm9v",
 			      "Zm-v", "Zm_v", "Zh==",  "Zm9=", "Zg==Zg==", "Zm8=Zm8=", "\x80m9v" };
 	uint8_t data[16];

@@ -64,8 +64,6 @@ static int on_output(sd_event_source *s, int fd, uint32_t events, void *arg)
 {
 	int r = read_some(arg);
 
-	(void)fd;
-	(void)events;
 	if (r <= 0 && r != -EAGAIN && r != -EINTR)
 		sd_event_source_set_enabled(s, SD_EVENT_OFF);
 	return 0;
@@ -119,8 +117,6 @@ static int on_end(sd_event_source *s, int fd, uint32_t events, void *arg)
 	struct child *c = arg;
 	siginfo_t info = { 0 };
 
-	(void)s;
-	(void)events;
 	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
 		return 0;
 	finish(c, &info);
@@ -138,8 +134,6 @@ static int on_deadline(sd_event_source *s, uint64_t usec, void *arg)
 {
 	struct child *c = arg;
 
-	(void)s;
-	(void)usec;
 	c->timed_out = true;
 	kill_group(c);
 	return 0;

@@ -24,7 +24,6 @@ static unsigned ends;
 
 static void on_done(const struct child_result *result, void *arg)
 {
-	(void)arg;
 	got = *result;
 	assert_in_range(result->len, 0, sizeof(output) - 1);
 	assert_int_equal(result->output[result->len], '\0');
@@ -35,7 +34,6 @@ static void on_done(const struct child_result *result, void *arg)
 
 static int set_up(void **state)
 {
-	(void)state;
 	got = (struct child_result){ 0 };
 	output[0] = '\0';
 	ends = 0;
@@ -45,7 +43,6 @@ static int set_up(void **state)
 /* Nobody is left to be reaped. */
 static int tear_down(void **state)
 {
-	(void)state;
 	sd_event_unref(event);
 	return waitpid(-1, NULL, WNOHANG) != -1 || errno != ECHILD;
 }
@@ -89,7 +86,6 @@ static void an_exit_of_zero_is_success_and_the_words_are_kept(void **state)
 	const char *argv[] = { "printf", "a\\nb\\n", NULL };
 	char words[64];
 
-	(void)state;
 	run_to_the_end(&(struct child_options){ .argv = argv });
 	assert_int_equal(got.end, CHILD_EXITED);
 	assert_int_equal(got.number, 0);
@@ -101,21 +97,18 @@ static void an_exit_of_zero_is_success_and_the_words_are_kept(void **state)
 
 static void both_outputs_are_heard(void **state)
 {
-	(void)state;
 	shell("echo one; echo two >&2; printf 'thr\\aee' >&2; exit 3");
 	expect_sentence(-EINVAL, "exit 3: one; two; thr?ee");
 }
 
 static void silence_makes_a_sentence_too(void **state)
 {
-	(void)state;
 	shell("exit 1");
 	expect_sentence(-EINVAL, "exit 1");
 }
 
 static void death_by_a_signal_is_told(void **state)
 {
-	(void)state;
 	shell("echo going; kill -SEGV $$");
 	assert_int_equal(got.end, CHILD_SIGNALLED);
 	assert_int_equal(got.number, SIGSEGV);
@@ -128,7 +121,6 @@ static void past_the_deadline_the_whole_group_is_killed(void **state)
 	uint64_t limit = clock_monotonic_us() + 60000000;
 	int fd;
 
-	(void)state;
 	/* The grandchild holds the fifo open; when it is dead too, nobody does. */
 	assert_non_null(mkdtemp(folder));
 	snprintf(fifo, sizeof(fifo), "%s/fifo", folder);
@@ -154,7 +146,6 @@ static void what_stays_in_the_background_does_not_hold_us(void **state)
 {
 	int pid;
 
-	(void)state;
 	shell("sleep 1000 & echo $!");
 	assert_int_equal(got.number, 0);
 	pid = atoi(output);
@@ -166,7 +157,6 @@ static void of_much_output_the_end_is_kept(void **state)
 {
 	size_t n;
 
-	(void)state;
 	shell("i=0; while [ $i -lt 3000 ]; do echo 0123456789012345678901234567890; i=$((i+1));"
 	      "done; echo the reason; exit 1");
 	assert_true(got.cut);
@@ -185,7 +175,6 @@ static void it_starts_with_nothing_of_ours(void **state)
 	int leak = open("/dev/null", O_RDONLY);
 	sigset_t usr1;
 
-	(void)state;
 	assert_true(leak > 2);
 	sigemptyset(&usr1);
 	sigaddset(&usr1, SIGUSR1);
@@ -204,7 +193,6 @@ static void it_starts_with_nothing_of_ours(void **state)
 
 static void it_runs_in_its_folder(void **state)
 {
-	(void)state;
 	run_to_the_end(&(struct child_options){ .shell = "pwd", .folder = "/proc" });
 	assert_string_equal(output, "/proc\n");
 }
@@ -227,7 +215,6 @@ static int speak_of_nothing_of_ours(void *arg)
 
 static int hang(void *arg)
 {
-	(void)arg;
 	dprintf(STDOUT_FILENO, "hanging");
 	return pause();
 }
@@ -237,7 +224,6 @@ static void a_function_runs_in_a_process_of_its_own(void **state)
 	int leak = open("/dev/null", O_RDONLY);
 	sigset_t usr1;
 
-	(void)state;
 	sigemptyset(&usr1);
 	sigaddset(&usr1, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &usr1, NULL);
@@ -258,7 +244,6 @@ static void what_cannot_be_run_is_told_at_once(void **state)
 	const char *no_program[] = { "/etc/passwd", NULL };
 	struct child *c = NULL;
 
-	(void)state;
 	assert_int_equal(start(&(struct child_options){ .argv = absent }, &c), -ENOENT);
 	assert_int_equal(start(&(struct child_options){ .argv = no_program }, &c), -EACCES);
 	assert_int_equal(
@@ -271,7 +256,6 @@ static void a_cancelled_one_is_dead_and_silent(void **state)
 {
 	struct child *c = NULL;
 
-	(void)state;
 	assert_int_equal(start(&(struct child_options){ .shell = "sleep 1000" }, &c), 0);
 	child_cancel(c);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);

@@ -17,7 +17,6 @@ static int make_scratch(void **unused)
 {
 	char path[] = "/tmp/roost-files-XXXXXX";
 
-	(void)unused;
 	if (!mkdtemp(path))
 		return -1;
 	scratch = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -28,7 +27,6 @@ static int make_scratch(void **unused)
 
 static int remove_scratch(void **unused)
 {
-	(void)unused;
 	close(scratch);
 	return rmdir(getenv("SCRATCH") ?: "");
 }
@@ -47,7 +45,6 @@ static void published_content_replaces_the_old(void **unused)
 {
 	struct stat st;
 
-	(void)unused;
 	assert_int_equal(file_publish(scratch, "a", 0640, "one", 3), 0);
 	expect_content("a", "one");
 	assert_int_equal(file_publish(scratch, "a", 0640, "", 0), 0);
@@ -62,7 +59,6 @@ static void a_failed_publication_leaves_the_old_content_and_no_rest(void **unuse
 {
 	AUTO(free) char *text = NULL;
 
-	(void)unused;
 	/* A directory of that name cannot be replaced by a file. */
 	assert_int_equal(mkdirat(scratch, "d", 0700), 0);
 	assert_int_equal(file_publish(scratch, "d", 0600, "x", 1), -EISDIR);
@@ -74,7 +70,6 @@ static void what_is_no_small_regular_file_is_refused(void **unused)
 {
 	AUTO(free) char *text = NULL;
 
-	(void)unused;
 	assert_int_equal(file_publish(scratch, "big", 0600, "0123456789", 10), 0);
 	assert_int_equal(file_read(scratch, "big", 9, &text, NULL), -EFBIG);
 	assert_int_equal(symlinkat("/etc/passwd", scratch, "link"), 0);
@@ -90,7 +85,6 @@ static void what_is_no_small_regular_file_is_refused(void **unused)
 
 static int count(int dir, const char *name, void *arg)
 {
-	(void)dir;
 	assert_int_not_equal(name[0], '.');
 	++*(int *)arg;
 	return 0;
@@ -100,7 +94,6 @@ static void temporary_names_are_skipped(void **unused)
 {
 	int n = 0;
 
-	(void)unused;
 	assert_int_equal(file_publish(scratch, "x", 0600, "1", 1), 0);
 	assert_int_equal(file_publish(scratch, "y", 0600, "2", 1), 0);
 	close(openat(scratch, ".z.new", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
@@ -116,7 +109,6 @@ static void folders_are_made_with_their_parents(void **unused)
 	char path[256];
 	int fd;
 
-	(void)unused;
 	snprintf(path, sizeof(path), "%s/p/q/r", getenv("SCRATCH"));
 	fd = dir_open(path);
 	assert_true(fd >= 0);

@@ -24,7 +24,6 @@ static void the_hash_is_siphash(void **unused)
 	uint8_t bytes[16];
 	char text[HASH_TEXT];
 
-	(void)unused;
 	for (uint8_t i = 0; i < 16; i++)
 		bytes[i] = i;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -36,7 +35,6 @@ static void where_a_text_ends_matters(void **unused)
 {
 	struct hash a = HASH_TEXTS("ab", "c"), b = HASH_TEXTS("a", "bc"), c = HASH_TEXTS("ab", "c");
 
-	(void)unused;
 	assert_memory_equal(&a, &c, sizeof(a));
 	assert_memory_not_equal(&a, &b, sizeof(a));
 }
@@ -46,7 +44,6 @@ static void the_value_never_changes(void **unused)
 {
 	char text[HASH_TEXT];
 
-	(void)unused;
 	assert_string_equal(hash_print(HASH_TEXTS("pods", "3f9c", "eth0"), text),
 			    "d0449f4f4f6dd519d5a479e83cafa33d");
 }

@@ -21,7 +21,6 @@ static void is(const char *text, const char *address, unsigned port)
 
 static void a_port_alone_is_on_loopback(void **unused)
 {
-	(void)unused;
 	is("9641", "127.0.0.1", 9641);
 	is("0.0.0.0:1", "0.0.0.0", 1);
 	is("192.0.2.7:65535", "192.0.2.7", 65535);
@@ -39,7 +38,6 @@ static void what_could_be_meant_otherwise_is_refused(void **unused)
 	struct listen_address a;
 	struct err err;
 
-	(void)unused;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(listen_address_parse(bad[i], &a, &err), -EINVAL);
 	listen_address_parse("host:80", &a, &err);

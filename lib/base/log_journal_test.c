@@ -23,7 +23,6 @@ static int journal = -1; /* where the lines arrive, -1 without the right to moun
 
 static void the_journal_is_known_by_device_and_inode(void **unused)
 {
-	(void)unused;
 	char stream[64];
 	struct stat st;
 
@@ -63,7 +62,6 @@ static void expect_entry(enum log_level level, const char *priority)
 
 static void an_entry_has_priority_part_and_message(void **unused)
 {
-	(void)unused;
 	if (journal < 0) {
 		print_message("no right to make a mount namespace: skipped\n");
 		skip();
@@ -80,7 +78,6 @@ static void an_entry_has_priority_part_and_message(void **unused)
 
 static int take_the_journals_place(void **unused)
 {
-	(void)unused;
 	const struct sockaddr_un address = { AF_UNIX, "/run/systemd/journal/socket" };
 	int fd;
 
@@ -101,7 +98,6 @@ static int take_the_journals_place(void **unused)
 
 static int leave(void **unused)
 {
-	(void)unused;
 	if (journal >= 0)
 		close(journal);
 	return 0;

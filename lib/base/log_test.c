@@ -34,7 +34,6 @@ static void remember(const struct log_record *r)
 
 static int start(void **unused)
 {
-	(void)unused;
 	memset(&last, 0, sizeof(last));
 	log_forget_hidden();
 	log_set_level(LOG_LEVEL_INFO);
@@ -44,7 +43,6 @@ static int start(void **unused)
 
 static int stop(void **unused)
 {
-	(void)unused;
 	log_forget_hidden();
 	return 0;
 }
@@ -80,7 +78,6 @@ static struct capture capture(log_sink_fn *sink, const char *message)
 
 static void every_level_has_a_name_that_leads_back(void **unused)
 {
-	(void)unused;
 	const char *names[] = { "error", "warning", "info", "debug" };
 
 	for (enum log_level l = LOG_LEVEL_ERROR; l <= LOG_LEVEL_DEBUG; l++) {
@@ -103,7 +100,6 @@ static int evaluate(void)
 
 static void below_the_level_nothing_is_logged_or_evaluated(void **unused)
 {
-	(void)unused;
 	log_debug("store", "%d", evaluate());
 	assert_int_equal(evaluated, 0);
 	log_line(LOG_LEVEL_DEBUG, "store", "x");
@@ -120,7 +116,6 @@ static void below_the_level_nothing_is_logged_or_evaluated(void **unused)
 
 static void errno_survives_a_line(void **unused)
 {
-	(void)unused;
 	errno = ENOENT;
 	log_info("kernel", "%m");
 	assert_int_equal(errno, ENOENT);
@@ -131,7 +126,6 @@ static void errno_survives_a_line(void **unused)
 
 static void a_message_is_one_line_without_control_bytes(void **unused)
 {
-	(void)unused;
 	log_info("store", "%s", "one\ntwo\r\nthree\tfour\n");
 	assert_string_equal(last.text, "one two  three four");
 	log_info("store", "%s", "\x1b[31mred\x7f \xc2\x9bm");
@@ -140,7 +134,6 @@ static void a_message_is_one_line_without_control_bytes(void **unused)
 
 static void what_is_not_utf8_is_replaced_and_the_rest_kept(void **unused)
 {
-	(void)unused;
 	static const struct {
 		const char *in, *out;
 	} cases[] = {
@@ -170,7 +163,6 @@ static void what_is_not_utf8_is_replaced_and_the_rest_kept(void **unused)
 
 static void a_long_message_is_cut_between_characters(void **unused)
 {
-	(void)unused;
 	char text[2 * LOG_TEXT_MAX + 1] = "";
 
 	memset(text, 'x', LOG_TEXT_MAX);
@@ -192,7 +184,6 @@ static void a_long_message_is_cut_between_characters(void **unused)
 
 static void a_hidden_text_never_appears(void **unused)
 {
-	(void)unused;
 	assert_int_equal(log_hide("hunter2"), 0);
 	assert_int_equal(log_hide("hunter2"), 0);
 	log_info("store", "password hunter2, again hunter2hunter2.");
@@ -208,7 +199,6 @@ static void a_hidden_text_never_appears(void **unused)
 
 static void overlapping_secrets_leave_no_tail(void **unused)
 {
-	(void)unused;
 	assert_int_equal(log_hide("abcdef"), 0);
 	assert_int_equal(log_hide("defghi"), 0);
 	assert_int_equal(log_hide("abcd"), 0);
@@ -218,7 +208,6 @@ static void overlapping_secrets_leave_no_tail(void **unused)
 
 static void too_short_a_secret_is_refused(void **unused)
 {
-	(void)unused;
 	assert_int_equal(log_hide(""), -EINVAL);
 	assert_int_equal(log_hide("abc"), -EINVAL);
 	assert_int_equal(log_hide("abcd"), 0);
@@ -228,7 +217,6 @@ static void too_short_a_secret_is_refused(void **unused)
 
 static void a_secret_across_the_cut_does_not_show_its_head(void **unused)
 {
-	(void)unused;
 	const char *secret = "SECRETSECRETSECRET";
 	char text[2 * LOG_TEXT_MAX] = "";
 
@@ -244,7 +232,6 @@ static void a_secret_across_the_cut_does_not_show_its_head(void **unused)
 
 static void a_secret_that_escaping_would_change_is_hidden(void **unused)
 {
-	(void)unused;
 	const char *secret = "top\"se\\cret\n\x01\xff";
 	struct capture c;
 
@@ -260,7 +247,6 @@ static void a_secret_that_escaping_would_change_is_hidden(void **unused)
 
 static void a_limit_lets_one_through_per_interval_and_counts_the_rest(void **unused)
 {
-	(void)unused;
 	struct log_limit limit = { .interval_ms = 10000 };
 	unsigned suppressed = 99;
 
@@ -277,7 +263,6 @@ static void a_limit_lets_one_through_per_interval_and_counts_the_rest(void **unu
 
 static void a_limited_line_says_how_many_were_left_out(void **unused)
 {
-	(void)unused;
 	struct log_limit limit = { .interval_ms = 3600000 };
 	char text[2 * LOG_TEXT_MAX] = "";
 
@@ -298,7 +283,6 @@ static void a_limited_line_says_how_many_were_left_out(void **unused)
 
 static void a_plain_line_has_time_level_part_and_text(void **unused)
 {
-	(void)unused;
 	struct capture c = capture(log_to_stderr, "gone\naway");
 	int year, ms, end = 0;
 
@@ -311,7 +295,6 @@ static void a_plain_line_has_time_level_part_and_text(void **unused)
 
 static void a_json_line_is_one_object_that_reads_back(void **unused)
 {
-	(void)unused;
 	struct capture c = capture(log_to_stderr_json, "say \"a\\b\"/c \xc3\xbc\x01\xff\n");
 	struct json_object *o = json_tokener_parse(c.text);
 	struct json_object *v = NULL;
@@ -330,7 +313,6 @@ static void a_json_line_is_one_object_that_reads_back(void **unused)
 
 static void the_longest_line_is_still_one_write(void **unused)
 {
-	(void)unused;
 	char text[2 * LOG_TEXT_MAX] = "";
 	struct capture c;
 

@@ -20,7 +20,6 @@ static void expect(struct metrics *m, const char *want)
 
 static void a_family_has_its_head_once(void **unused)
 {
-	(void)unused;
 	struct metrics m = { 0 };
 
 	metrics_family(&m, "roost_addresses", METRIC_GAUGE, "By pool.");
@@ -38,7 +37,6 @@ static void a_family_has_its_head_once(void **unused)
 
 static void what_would_end_a_line_or_a_label_is_escaped(void **unused)
 {
-	(void)unused;
 	struct metrics m = { 0 };
 
 	metrics_family(&m, "roost_x", METRIC_GAUGE, "a \"b\"\nc \\ d");
@@ -50,7 +48,6 @@ static void what_would_end_a_line_or_a_label_is_escaped(void **unused)
 
 static void numbers_are_told_exactly(void **unused)
 {
-	(void)unused;
 	struct metrics m = { 0 };
 
 	metrics_family(&m, "roost_x", METRIC_GAUGE, "X.");
@@ -65,7 +62,6 @@ static void numbers_are_told_exactly(void **unused)
 
 static void buckets_add_up(void **unused)
 {
-	(void)unused;
 	struct metrics m = { 0 };
 	struct histogram h = { 0 };
 
@@ -93,7 +89,6 @@ static void buckets_add_up(void **unused)
 
 static void a_mistake_makes_the_text_void(void **unused)
 {
-	(void)unused;
 	struct metrics m = { 0 };
 	struct histogram h = { 0 };
 
@@ -121,7 +116,6 @@ static void a_mistake_makes_the_text_void(void **unused)
 
 static void a_long_text_grows(void **unused)
 {
-	(void)unused;
 	struct metrics m = { 0 };
 
 	metrics_family(&m, "roost_x", METRIC_GAUGE, "X.");

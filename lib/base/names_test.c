@@ -39,7 +39,6 @@ static void names_are_lower_case_with_letter_or_digit_at_both_ends(void **unused
 {
 	char text[300];
 
-	(void)unused;
 	expect(name_check, LIST("a", "0", "web-1", "a.b", "a--b", repeat('a', 63, text)),
 	       LIST("", "-a", "a-", ".a", "a.", "A", "a_b", "a/b", "..", "a b", "\xc3\xa4"));
 	expect(name_check, LIST("a"), LIST(repeat('a', 64, text)));
@@ -50,7 +49,6 @@ static void node_names_are_as_long_as_host_names(void **unused)
 {
 	char text[300];
 
-	(void)unused;
 	expect(node_name_check, LIST("n1", "a.example.org", repeat('a', 253, text)),
 	       LIST("", "N1", "n_1", "a."));
 	expect(node_name_check, LIST("n1"), LIST(repeat('a', 254, text)));
@@ -58,7 +56,6 @@ static void node_names_are_as_long_as_host_names(void **unused)
 
 static void interfaces_are_those_the_kernel_and_bird_take(void **unused)
 {
-	(void)unused;
 	expect(interface_check,
 	       LIST("eth0", "roost.vxlan", "a-b_c.d", "A", "...", "123456789012345"),
 	       LIST("", ".", "..", "1234567890123456", "a/b", "a b", "a:b", "a\"", "eth*"));
@@ -70,7 +67,6 @@ static void container_ids_are_as_in_the_cni_specification(void **unused)
 {
 	char text[1100];
 
-	(void)unused;
 	expect(container_id_check, LIST("a", "Z9", "0_.-", repeat('f', 1024, text)),
 	       LIST("", "_a", ".a", "-a", "a/b", "a b"));
 	expect(container_id_check, LIST("a"), LIST(repeat('f', 1025, text)));
@@ -80,7 +76,6 @@ static void namespaces_are_exact_or_a_beginning(void **unused)
 {
 	char text[100];
 
-	(void)unused;
 	expect(namespace_pattern_check,
 	       LIST("default", "kube-*", "a", "*", "team-*", repeat('a', 63, text)),
 	       LIST("", "-a", "-*", "a-", "a*b", "**", "A", "a.b", "a_b"));
@@ -91,7 +86,6 @@ static void ids_words_and_paths_have_their_sets(void **unused)
 {
 	char text[1100];
 
-	(void)unused;
 	expect(id_check, LIST("4c4c4544-0042", "a:b", "A_1.x"), LIST("", "a b", "a\"b", "a/b"));
 	expect(id_check, LIST(repeat('a', 128, text)), LIST("a\n"));
 	expect(word_check, LIST("web-5d4f", "a b", "roostctl by ada"), LIST("", "a\nb", "\x7f"));
@@ -105,7 +99,6 @@ static void what_reaches_bird_in_quotes_cannot_leave_them(void **unused)
 {
 	char text[200];
 
-	(void)unused;
 	expect(description_check, LIST("", "to rack 7; # {'}\\", repeat('a', 128, text)),
 	       LIST("x\"; passive; description \"y", "a\nb", "a\tb", "\xc3\xa4"));
 	expect(description_check, LIST("a"), LIST(repeat('a', 129, text)));
@@ -118,7 +111,6 @@ static void a_refused_password_is_not_shown(void **unused)
 {
 	struct err err;
 
-	(void)unused;
 	assert_int_equal(password_check("se\"cret", &err), -EINVAL);
 	assert_null(strstr(err.text, "cret"));
 }
@@ -127,7 +119,6 @@ static void the_sentence_shows_the_text_and_states_the_set(void **unused)
 {
 	struct err err;
 
-	(void)unused;
 	name_check("Web\x1b", &err);
 	assert_string_equal(err.text, "\"Web?\" is not a name: 1 to 63 of a-z, 0-9, '.', '-', with "
 				      "a letter or digit at both ends");
@@ -135,7 +126,6 @@ static void the_sentence_shows_the_text_and_states_the_set(void **unused)
 
 static void communities_are_two_small_or_three_large_numbers(void **unused)
 {
-	(void)unused;
 	expect(community_check, LIST("0:0", "65535:65535", "65536:1:4294967295", "4294967295:0:0"),
 	       LIST("", "1", "1:", ":1", "1:2:", "1:2:3:4", "65536:1", "1:65536", "01:1", "a:1",
 		    "1:4294967296:1", "-1:1", "1: 2", "99999999999:1:1"));
@@ -143,7 +133,6 @@ static void communities_are_two_small_or_three_large_numbers(void **unused)
 
 static void times_are_rfc_3339_in_utc(void **unused)
 {
-	(void)unused;
 	expect(time_check,
 	       LIST("2026-11-16T02:45:55Z", "2026-11-16T02:45:55.123456789Z",
 		    "2024-02-29T00:00:00Z", "2000-02-29T23:59:59.5Z"),
@@ -160,7 +149,6 @@ static void shown_text_is_cut_and_harmless(void **unused)
 {
 	char text[200], shown[SHOW_TEXT];
 
-	(void)unused;
 	assert_string_equal(text_show("a\nb\x7f", shown), "a?b?");
 	text_show(repeat('x', SHOW_TEXT - 1, text), shown);
 	assert_string_equal(shown, text);

@@ -95,7 +95,6 @@ static int on_quiet(sd_event_source *s, void *arg)
 {
 	struct pass *p = arg;
 
-	(void)s;
 	if (p->dirty && p->open)
 		run(p);
 	return 0;
@@ -103,7 +102,6 @@ static int on_quiet(sd_event_source *s, void *arg)
 
 static int on_timer(sd_event_source *s, uint64_t usec, void *arg)
 {
-	(void)usec;
 	return on_quiet(s, arg);
 }
 

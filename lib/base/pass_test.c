@@ -64,8 +64,6 @@ static int on_byte(sd_event_source *s, int fd, uint32_t revents, void *arg)
 	struct loop *l = arg;
 	char byte;
 
-	(void)s;
-	(void)revents;
 	if (read(fd, &byte, 1) == 1)
 		l->events++;
 	mark(l);
@@ -77,7 +75,6 @@ static int on_flood(sd_event_source *s, void *arg)
 {
 	struct loop *l = arg;
 
-	(void)s;
 	l->events++;
 	mark(l);
 	busy(50);

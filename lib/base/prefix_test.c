@@ -51,7 +51,6 @@ static void expect_prefix(struct prefix p, const char *want)
 
 static void addresses_print_as_they_were_typed(void **unused)
 {
-	(void)unused;
 	const char *const texts[] = {
 		"0.0.0.0",     "10.1.0.64", "255.255.255.255",  "::",           "::1",
 		"fd00:1::40",  LAST6,       "::ffff:192.0.2.1", "64:ff9b::1:2", "1:0:0:2::3",
@@ -64,7 +63,6 @@ static void addresses_print_as_they_were_typed(void **unused)
 
 static void any_form_of_ipv6_is_read_and_the_canonical_one_printed(void **unused)
 {
-	(void)unused;
 	expect_address(A("FD00:1::ABCD"), "fd00:1::abcd");
 	expect_address(A("fd00:0001:0:0:0:0:0:40"), "fd00:1::40");
 	expect_address(A("0:0:0:0:0:0:0:0"), "::");
@@ -74,7 +72,6 @@ static void any_form_of_ipv6_is_read_and_the_canonical_one_printed(void **unused
 
 static void ipv4_mapped_ipv6_stays_ipv6(void **unused)
 {
-	(void)unused;
 	struct address mapped = A("::FFFF:C000:0201"), plain = A("192.0.2.1");
 
 	assert_int_equal(mapped.family, AF_INET6);
@@ -87,7 +84,6 @@ static void ipv4_mapped_ipv6_stays_ipv6(void **unused)
 
 static void the_longest_texts_fit_their_buffers(void **unused)
 {
-	(void)unused;
 	/* Nothing prints longer than this; what is typed may be. */
 	expect_prefix(P(LAST6 "/128"), LAST6 "/128");
 	expect_prefix(P("0000:0000:0000:0000:0000:ffff:255.255.255.255/128"),
@@ -96,7 +92,6 @@ static void the_longest_texts_fit_their_buffers(void **unused)
 
 static void loose_notations_of_addresses_are_refused(void **unused)
 {
-	(void)unused;
 	const char *const texts[] = {
 		"",           " ",
 		"10",         "10.1",
@@ -126,7 +121,6 @@ static void loose_notations_of_addresses_are_refused(void **unused)
 
 static void loose_notations_of_prefixes_are_refused(void **unused)
 {
-	(void)unused;
 	const char *const texts[] = {
 		"",
 		"/",
@@ -167,7 +161,6 @@ static void loose_notations_of_prefixes_are_refused(void **unused)
 
 static void host_bits_are_kept_only_where_asked_for(void **unused)
 {
-	(void)unused;
 	struct prefix p;
 
 	assert_int_equal(prefix_parse("192.0.2.7/24", &p), -EINVAL);
@@ -188,7 +181,6 @@ static void host_bits_are_kept_only_where_asked_for(void **unused)
 
 static void keys_are_prefixes_with_a_dash(void **unused)
 {
-	(void)unused;
 	const char *const keys[] = { "10.1.0.64-26",   "0.0.0.0-0",  "10.1.0.7-32",         "::-0",
 				     "fd00:1::40-122", LAST6 "-128", "::ffff:192.0.2.0-120" };
 	char text[PREFIX_TEXT];
@@ -202,7 +194,6 @@ static void keys_are_prefixes_with_a_dash(void **unused)
 
 static void a_prefix_has_one_key_only(void **unused)
 {
-	(void)unused;
 	const char *const texts[] = {
 		"FD00:1::40-122",    "fd00:1:0::40-122",     "fd00:0001::40-122",
 		"0:0:0:0:0:0:0:0-0", "::ffff:c000:0200-120", "::0-0",
@@ -219,7 +210,6 @@ static void a_prefix_has_one_key_only(void **unused)
 
 static void what_cannot_be_read_leaves_the_result_alone(void **unused)
 {
-	(void)unused;
 	struct prefix p = P("10.0.0.0/8");
 	struct address a = A("10.0.0.1");
 	address_count n = 7;
@@ -238,7 +228,6 @@ static void what_cannot_be_read_leaves_the_result_alone(void **unused)
 
 static void equal_ipv4_addresses_are_equal_memory(void **unused)
 {
-	(void)unused;
 	struct prefix pool = P("10.0.0.0/8"), block;
 	struct address parsed = A("10.0.0.64"), made;
 
@@ -253,7 +242,6 @@ static void equal_ipv4_addresses_are_equal_memory(void **unused)
 
 static void addresses_sort_by_family_then_number(void **unused)
 {
-	(void)unused;
 	const char *const sorted[] = { "0.0.0.0",         "9.255.0.0",       "10.0.0.1", "10.0.0.2",
 				       "128.0.0.0",       "255.255.255.255", "::",       "::1",
 				       "::ffff:10.0.0.1", "fd00::",          LAST6 };
@@ -269,7 +257,6 @@ static void addresses_sort_by_family_then_number(void **unused)
 
 static void adding_carries_across_bytes(void **unused)
 {
-	(void)unused;
 	struct address a = A("10.0.255.255"), b = A("fd00::ffff:ffff:ffff:ffff");
 
 	assert_int_equal(address_add(&a, 1, &a), 0);
@@ -280,7 +267,6 @@ static void adding_carries_across_bytes(void **unused)
 
 static void adding_stops_at_the_last_address(void **unused)
 {
-	(void)unused;
 	struct address last4 = A("255.255.255.255"), zero4 = A("0.0.0.0"), a;
 	struct address last6 = A(LAST6), zero6 = A("::");
 
@@ -300,7 +286,6 @@ static void adding_stops_at_the_last_address(void **unused)
 
 static void distance_is_what_was_added(void **unused)
 {
-	(void)unused;
 	struct address a = A("10.0.0.250"), b = A("10.0.1.4"), zero = A("::"), last = A(LAST6);
 	address_count n;
 
@@ -314,7 +299,6 @@ static void distance_is_what_was_added(void **unused)
 
 static void there_is_no_distance_backwards_or_between_families(void **unused)
 {
-	(void)unused;
 	struct address a = A("10.0.0.1"), b = A("10.0.0.2"), c = A("::ffff:10.0.0.9");
 	address_count n;
 
@@ -325,7 +309,6 @@ static void there_is_no_distance_backwards_or_between_families(void **unused)
 
 static void special_addresses_are_known_by_their_range(void **unused)
 {
-	(void)unused;
 	const struct {
 		const char *text;
 		bool loopback, link_local, multicast, unspecified;
@@ -373,7 +356,6 @@ static void special_addresses_are_known_by_their_range(void **unused)
 
 static void prefixes_sort_by_family_address_and_length(void **unused)
 {
-	(void)unused;
 	const char *const sorted[] = { "0.0.0.0/0",    "10.0.0.0/8", "10.0.0.0/26", "10.0.0.0/32",
 				       "10.0.0.64/26", "::/0",       "::/128",      "fd00::/64" };
 
@@ -388,7 +370,6 @@ static void prefixes_sort_by_family_address_and_length(void **unused)
 
 static void a_prefix_around_an_address_loses_the_host_bits(void **unused)
 {
-	(void)unused;
 	struct address a = A("10.1.2.255"), b = A(LAST6);
 
 	expect_prefix(prefix_of(&a, 0), "0.0.0.0/0");
@@ -412,7 +393,6 @@ static void expect_range(const char *prefix, const char *first, const char *last
 
 static void a_prefix_spans_first_to_last(void **unused)
 {
-	(void)unused;
 	expect_range("0.0.0.0/0", "0.0.0.0", "255.255.255.255", (address_count)1 << 32);
 	expect_range("10.1.0.64/26", "10.1.0.64", "10.1.0.127", 64);
 	expect_range("10.1.0.70/26", "10.1.0.64", "10.1.0.127", 64);
@@ -426,13 +406,11 @@ static void a_prefix_spans_first_to_last(void **unused)
 
 static void the_size_of_everything_is_written_as_zero(void **unused)
 {
-	(void)unused;
 	expect_range("::/0", "::", LAST6, 0);
 }
 
 static void a_prefix_contains_its_edges_and_not_their_neighbours(void **unused)
 {
-	(void)unused;
 	const struct {
 		const char *prefix, *address;
 		bool contains;
@@ -463,7 +441,6 @@ static void a_prefix_contains_its_edges_and_not_their_neighbours(void **unused)
 
 static void prefixes_are_nested_or_apart(void **unused)
 {
-	(void)unused;
 	struct prefix pool = P("10.1.0.0/16"), block = P("10.1.0.64/26");
 	struct prefix head = P("10.1.0.0/26"), other = P("10.2.0.0/26");
 
@@ -481,7 +458,6 @@ static void prefixes_are_nested_or_apart(void **unused)
 
 static void families_never_contain_or_overlap_each_other(void **unused)
 {
-	(void)unused;
 	struct prefix all4 = P("0.0.0.0/0"), all6 = P("::/0");
 	struct prefix one4 = P("0.0.0.0/32"), mapped = P("::ffff:10.0.0.0/104");
 	struct address a4 = A("10.0.0.1"), a6 = A("::ffff:10.0.0.1");
@@ -500,7 +476,6 @@ static void families_never_contain_or_overlap_each_other(void **unused)
 
 static void the_nth_address_is_found_and_its_place_again(void **unused)
 {
-	(void)unused;
 	struct prefix p = P("10.1.0.64/26"), all6 = P("::/0"), single = P("10.0.0.7/32");
 	struct address a;
 	address_count n;
@@ -524,7 +499,6 @@ static void the_nth_address_is_found_and_its_place_again(void **unused)
 
 static void an_address_outside_has_no_place(void **unused)
 {
-	(void)unused;
 	struct prefix p = P("10.1.0.64/26");
 	struct address below = A("10.1.0.63"), above = A("10.1.0.128");
 	address_count n;
@@ -544,7 +518,6 @@ static void expect_count(const char *pool, uint8_t block_length, address_count w
 
 static void blocks_are_counted_up_to_two_to_the_128(void **unused)
 {
-	(void)unused;
 	expect_count("10.1.0.0/16", 26, 1024);
 	expect_count("10.1.0.0/26", 26, 1);
 	expect_count("0.0.0.0/0", 32, (address_count)1 << 32);
@@ -558,7 +531,6 @@ static void blocks_are_counted_up_to_two_to_the_128(void **unused)
 
 static void a_block_length_out_of_bounds_gives_no_blocks(void **unused)
 {
-	(void)unused;
 	struct prefix pool = P("10.1.0.0/16"), block;
 	struct address a = A("10.1.0.1");
 	const uint8_t lengths[] = { 0, 15, 33, 128, 255 };
@@ -590,7 +562,6 @@ static void expect_block(const char *pool, uint8_t block_length, address_count n
 
 static void the_nth_block_is_found_and_its_place_again(void **unused)
 {
-	(void)unused;
 	expect_block("10.1.0.0/16", 26, 0, "10.1.0.0/26");
 	expect_block("10.1.0.0/16", 26, 5, "10.1.1.64/26");
 	expect_block("10.1.0.0/16", 26, 1023, "10.1.255.192/26");
@@ -605,7 +576,6 @@ static void the_nth_block_is_found_and_its_place_again(void **unused)
 
 static void past_the_last_block_is_out_of_range(void **unused)
 {
-	(void)unused;
 	struct prefix pool = P("10.1.0.0/16"), all6 = P("::/0"), block;
 	struct address outside = A("10.2.0.0");
 	address_count n;
@@ -633,7 +603,6 @@ static void expect_walk(const char *pool, uint8_t block_length, address_count st
 
 static void a_walk_meets_every_block_once_from_any_start(void **unused)
 {
-	(void)unused;
 	expect_walk("10.0.0.0/24", 26, 0,
 		    "10.0.0.0/26\n10.0.0.64/26\n10.0.0.128/26\n10.0.0.192/26\n");
 	expect_walk("10.0.0.0/24", 26, 3,
@@ -644,14 +613,12 @@ static void a_walk_meets_every_block_once_from_any_start(void **unused)
 
 static void a_start_past_the_end_counts_around(void **unused)
 {
-	(void)unused;
 	expect_walk("10.0.0.0/25", 26, 5, "10.0.0.64/26\n10.0.0.0/26\n");
 	expect_walk("10.0.0.0/26", 26, ALL_ONES, "10.0.0.0/26\n");
 }
 
 static void a_walk_over_all_of_ipv6_wraps_like_any_other(void **unused)
 {
-	(void)unused;
 	struct prefix all6 = P("::/0"), block;
 	struct block_iter it = block_iter(&all6, 128, ALL_ONES);
 

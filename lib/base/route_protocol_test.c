@@ -13,7 +13,6 @@ static void the_numbers_are_114_and_115_unless_told_otherwise(void **state)
 {
 	struct err err = { "" };
 
-	(void)state;
 	assert_true(route_protocol_is_ours(114) && route_protocol_is_ours(115));
 	assert_false(route_protocol_is_ours(4));
 	assert_int_equal(route_protocols_check(200, 201, &err), 0);
@@ -29,7 +28,6 @@ static void another_daemons_number_is_refused(void **state)
 		0, 1, 2, 3, 4, 9, 11, 12, 16, 18, 42, 186, 188, 192, 196
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++) {
 		struct err err = { "" };
 
@@ -46,7 +44,6 @@ static void both_the_same_is_refused(void **state)
 {
 	struct err err = { "" };
 
-	(void)state;
 	assert_int_equal(route_protocols_check(150, 150, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "both 150"));
 	assert_int_equal(static_route_protocol, 115);
@@ -56,7 +53,6 @@ static void names_are_those_of_ip(void **state)
 {
 	char text[12];
 
-	(void)state;
 	assert_string_equal(route_protocol_name(12, text), "bird");
 	assert_string_equal(route_protocol_name(114, text), "114");
 	assert_string_equal(route_protocol_name(0, text), "0");

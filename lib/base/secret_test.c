@@ -53,7 +53,6 @@ static void refused(const char *text, size_t len, mode_t mode, int error, const 
 
 static void one_newline_at_the_end_is_not_part_of_it(void **unused)
 {
-	(void)unused;
 	reads("hunter22", "hunter22");
 	reads("hunter22\n", "hunter22");
 	reads("hunter22\r\n", "hunter22");
@@ -62,7 +61,6 @@ static void one_newline_at_the_end_is_not_part_of_it(void **unused)
 
 static void a_file_that_others_can_read_or_change_is_not_used(void **unused)
 {
-	(void)unused;
 	static const mode_t modes[] = { 0604, 0644, 0602, 0601, 0620, 0666 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
@@ -71,7 +69,6 @@ static void a_file_that_others_can_read_or_change_is_not_used(void **unused)
 
 static void a_group_may_read_and_that_is_told(void **unused)
 {
-	(void)unused;
 	AUTO(secret_free) char *secret = NULL;
 	bool group = false;
 
@@ -82,7 +79,6 @@ static void a_group_may_read_and_that_is_told(void **unused)
 
 static void a_strangers_file_is_not_used(void **unused)
 {
-	(void)unused;
 	struct stat st = { .st_mode = S_IFREG | 0600, .st_uid = 1000 };
 	struct err err = { "" };
 
@@ -96,7 +92,6 @@ static void a_strangers_file_is_not_used(void **unused)
 
 static void what_is_no_secret_fails_closed(void **unused)
 {
-	(void)unused;
 	AUTO(free) char *large = malloc(2000);
 
 	memset(large, 'x', 2000);
@@ -112,7 +107,6 @@ static void what_is_no_secret_fails_closed(void **unused)
 
 static void no_file_at_all_fails_closed(void **unused)
 {
-	(void)unused;
 	char *secret = NULL;
 	struct err err = { "" };
 
@@ -133,7 +127,6 @@ static void keep(const struct log_record *record)
 
 static void it_never_reaches_the_log(void **unused)
 {
-	(void)unused;
 	reads("hunter22\n", "hunter22");
 	log_set_sink(keep);
 	log_error("test", "login as root:hunter22 failed");

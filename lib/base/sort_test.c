@@ -47,7 +47,6 @@ static void nothing_stays_nothing(void **state)
 {
 	struct pair none;
 
-	(void)state;
 	assert_int_equal(sort_unique(&none, 0, sizeof(none), by_all, by_key), 0);
 }
 
@@ -56,7 +55,6 @@ static void a_part_in_order_is_joined_with_the_rest(void **state)
 {
 	struct pair v[48];
 
-	(void)state;
 	for (size_t n = 1; n <= ARRAY_SIZE(v); n++)
 		for (size_t first = 0; first <= n; first++) {
 			for (size_t i = 0; i < n; i++)

@@ -13,7 +13,6 @@ struct timers_loop {
 
 static uint64_t boot_ms(const struct timers *t)
 {
-	(void)t;
 	return clock_boottime_ns() / 1000000;
 }
 
@@ -37,8 +36,6 @@ static void loop_rearm(struct timers *t)
 
 static int on_time(sd_event_source *s, uint64_t usec, void *arg)
 {
-	(void)s;
-	(void)usec;
 	timers_run(arg);
 	return 0;
 }

@@ -20,19 +20,16 @@ static void say(const char *what)
 
 static void on_a(void *arg)
 {
-	(void)arg;
 	say("a");
 }
 
 static void on_b(void *arg)
 {
-	(void)arg;
 	say("b");
 }
 
 static int fresh(void **unused)
 {
-	(void)unused;
 	now = FAKE_TIME;
 	a = (struct timer){ .fn = on_a };
 	b = (struct timer){ .fn = on_b };
@@ -47,7 +44,6 @@ static uint64_t wakes_in(void)
 
 static void one_wake_up_serves_all_that_can_wait_for_it(void **unused)
 {
-	(void)unused;
 	timer_set(&now.base, &a, 1000, 5000);
 	timer_set(&now.base, &b, 2000, 500);
 	assert_int_equal(wakes_in(), 2500);
@@ -60,7 +56,6 @@ static void one_wake_up_serves_all_that_can_wait_for_it(void **unused)
 
 static void nothing_comes_before_its_time(void **unused)
 {
-	(void)unused;
 	timer_set(&now.base, &a, 1000, 0);
 	timer_set(&now.base, &b, 3000, 9000);
 	now.ms += 1000;
@@ -71,7 +66,6 @@ static void nothing_comes_before_its_time(void **unused)
 
 static void setting_again_replaces_and_clearing_ends_it(void **unused)
 {
-	(void)unused;
 	timer_set(&now.base, &a, 1000, 0);
 	timer_set(&now.base, &a, 5000, 0);
 	timer_set(&now.base, &b, 1000, 0);
@@ -91,7 +85,6 @@ static void again(void *arg)
 
 static void one_that_never_rests_does_not_hold_the_run(void **unused)
 {
-	(void)unused;
 	a = (struct timer){ .fn = again, .arg = &a };
 	timer_set(&now.base, &a, 0, 0);
 	timers_run(&now.base);
@@ -102,14 +95,12 @@ static void one_that_never_rests_does_not_hold_the_run(void **unused)
 
 static void clear_b(void *arg)
 {
-	(void)arg;
 	say("c");
 	timer_clear(&now.base, &b);
 }
 
 static void one_may_clear_another_that_is_due(void **unused)
 {
-	(void)unused;
 	a = (struct timer){ .fn = clear_b };
 	timer_set(&now.base, &a, 1, 0);
 	timer_set(&now.base, &b, 2, 0);

@@ -78,7 +78,6 @@ static void expect_result(const char *fields, const char *reply, bool existing, 
 
 static void a_reply_becomes_a_result(void **unused)
 {
-	(void)unused;
 	expect_result("",
 		      "{\"addresses\":[" GIVEN("10.1.0.5", "32", "") "," GIVEN(
 			      "fd00::5", "64", "fd00::1") "],\"routes\":[{\"dst\":\"0.0.0.0/0\","
@@ -93,7 +92,6 @@ static void a_reply_becomes_a_result(void **unused)
 
 static void the_configuration_takes_the_place_of_the_pool(void **unused)
 {
-	(void)unused;
 	expect_result(",\"ipam\":{\"gateway\":\"10.1.0.254\",\"routes\":[{\"dst\":\"10.0.0.0/8\"}],"
 		      "\"dns\":{\"nameservers\":[\"10.0.0.2\"]},"
 		      "\"addresses\":[{\"address\":\"10.9.0.5/24\",\"gateway\":\"10.9.0.1\"}],"
@@ -112,7 +110,6 @@ static void the_configuration_takes_the_place_of_the_pool(void **unused)
 
 static void fixed_addresses_alone_need_no_agent(void **unused)
 {
-	(void)unused;
 	static const struct {
 		const char *fields;
 		bool fixed;
@@ -138,7 +135,6 @@ static void fixed_addresses_alone_need_no_agent(void **unused)
 
 static void a_reply_that_makes_no_sense_is_not_passed_on(void **unused)
 {
-	(void)unused;
 	static const struct {
 		const char *reply, *why;
 	} cases[] = {
@@ -173,7 +169,6 @@ static void a_reply_that_makes_no_sense_is_not_passed_on(void **unused)
 
 static void the_addresses_to_check_are_those_of_the_interface(void **unused)
 {
-	(void)unused;
 	AUTO(add_done) struct add a = { 0 };
 	AUTO(cni_result_done) struct cni_result prev = { 0 };
 	AUTO(addresses) struct addresses addresses = { 0 };
@@ -202,7 +197,6 @@ static void the_addresses_to_check_are_those_of_the_interface(void **unused)
 
 static void release_and_gc_name_what_they_mean(void **unused)
 {
-	(void)unused;
 	AUTO(add_done) struct add a = { 0 };
 	AUTO(free) char *release = NULL, *gc = NULL, *none = NULL;
 	struct cni_attachment one = { "c1", "eth0" };

@@ -37,7 +37,6 @@ static void conf_fails(enum cni_verb verb, const char *text, size_t len, unsigne
 
 static void what_is_not_one_object_cannot_be_decoded(void **unused)
 {
-	(void)unused;
 #define STDIN "the network configuration on stdin is "
 	FAILS(CNI_ADD, "", 6, STDIN "not a whole JSON object: ends at byte 0");
 	FAILS(CNI_ADD, "{\"name\":", 6, STDIN "not a whole JSON object: ends at byte 8");
@@ -50,7 +49,6 @@ static void what_is_not_one_object_cannot_be_decoded(void **unused)
 
 static void null_is_an_object_without_a_name(void **unused)
 {
-	(void)unused;
 	FAILS(CNI_ADD, "null", 7, "the network configuration has no \"name\"");
 	FAILS(CNI_ADD, " null\n", 7, "the network configuration has no \"name\"");
 	FAILS(CNI_ADD, "{}", 7, "the network configuration has no \"name\"");
@@ -60,7 +58,6 @@ static void null_is_an_object_without_a_name(void **unused)
 
 static void a_value_of_another_type_cannot_be_decoded(void **unused)
 {
-	(void)unused;
 	FAILS(CNI_ADD, "{\"name\":5}", 6, "field \"name\": 5 is an integer, not a string");
 	FAILS(CNI_ADD, "{\"cniVersion\":1.0,\"name\":\"x\"}", 6,
 	      "field \"cniVersion\": 1.0 is a fraction, not a string");
@@ -72,7 +69,6 @@ static void a_value_of_another_type_cannot_be_decoded(void **unused)
 
 static void a_name_is_made_of_few_characters(void **unused)
 {
-	(void)unused;
 #define RULE " is not made of A-Z, a-z, 0-9, '_', '.', '-', beginning with a letter or digit"
 	FAILS(CNI_ADD, "{\"name\":\"a/b\"}", 7, "invalid network name: \"a/b\"" RULE);
 	FAILS(CNI_ADD, "{\"name\":\".a\"}", 7, "invalid network name: \".a\"" RULE);
@@ -82,7 +78,6 @@ static void a_name_is_made_of_few_characters(void **unused)
 
 static void every_version_is_known_and_no_other(void **unused)
 {
-	(void)unused;
 	for (int i = 0; i < CNI_VERSIONS; i++) {
 		char text[64];
 
@@ -98,7 +93,6 @@ static void every_version_is_known_and_no_other(void **unused)
 
 static void an_unsupported_version_is_told_with_all_that_are(void **unused)
 {
-	(void)unused;
 	struct cni_conf conf;
 	struct cni_error e = { 0 };
 
@@ -111,7 +105,6 @@ static void an_unsupported_version_is_told_with_all_that_are(void **unused)
 
 static void no_version_means_the_first(void **unused)
 {
-	(void)unused;
 	AUTO(cni_conf_done) struct cni_conf absent = conf_of("{\"name\":\"x\"}", CNI_ADD);
 	AUTO(cni_conf_done)
 	struct cni_conf empty = conf_of("{\"name\":\"x\",\"cniVersion\":\"\"}", CNI_DEL);
@@ -122,7 +115,6 @@ static void no_version_means_the_first(void **unused)
 
 static void a_verb_needs_the_version_that_has_it(void **unused)
 {
-	(void)unused;
 	FAILS(CNI_CHECK, OK("0.3.1"), 1,
 	      "config version \"0.3.1\" does not allow CHECK: it needs \"0.4.0\"");
 	FAILS(CNI_GC, OK("1.0.0"), 1,
@@ -137,7 +129,6 @@ static void a_verb_needs_the_version_that_has_it(void **unused)
 
 static void a_verb_that_compares_versions_needs_one_to_compare(void **unused)
 {
-	(void)unused;
 	FAILS(CNI_CHECK, OK("abc"), 6, "cniVersion \"abc\" is no version");
 	FAILS(CNI_STATUS, OK("1.0.0.0"), 6, "cniVersion \"1.0.0.0\" is no version");
 	FAILS(CNI_GC, OK("2.0.0"), 1, "cniVersion \"2.0.0\" is not supported");
@@ -145,7 +136,6 @@ static void a_verb_that_compares_versions_needs_one_to_compare(void **unused)
 
 static void the_name_is_told_before_the_version(void **unused)
 {
-	(void)unused;
 	FAILS(CNI_ADD, "{\"cniVersion\":\"9\"}", 7, "the network configuration has no \"name\"");
 	FAILS(CNI_ADD, "{\"cniVersion\":\"9\",\"name\":5}", 6,
 	      "field \"name\": 5 is an integer, not a string");
@@ -153,7 +143,6 @@ static void the_name_is_told_before_the_version(void **unused)
 
 static void an_error_is_reported_in_the_configurations_version(void **unused)
 {
-	(void)unused;
 	struct cni_conf conf;
 	struct cni_error e = { 0 };
 	const char *text = OK("0.3.1");
@@ -164,7 +153,6 @@ static void an_error_is_reported_in_the_configurations_version(void **unused)
 
 static void names_of_fields_are_matched_without_regard_to_case(void **unused)
 {
-	(void)unused;
 	AUTO(cni_conf_done)
 	struct cni_conf conf = conf_of("{\"CNIVERSION\":\"0.4.0\",\"NAME\":\"pods\",\"Type\":\"T\","
 				       "\"Ipam\":{\"TYPE\":\"I\",\"Socket\":\"/a\"},\"x\":{}}",
@@ -179,7 +167,6 @@ static void names_of_fields_are_matched_without_regard_to_case(void **unused)
 
 static void of_several_that_match_the_last_counts(void **unused)
 {
-	(void)unused;
 	AUTO(cni_conf_done)
 	struct cni_conf conf = conf_of("{\"name\":\"a\",\"Name\":\"b\"}", CNI_ADD);
 
@@ -188,7 +175,6 @@ static void of_several_that_match_the_last_counts(void **unused)
 
 static void the_socket_is_found_inside_then_above_then_by_default(void **unused)
 {
-	(void)unused;
 	AUTO(cni_conf_done) struct cni_conf none = conf_of("{\"name\":\"x\"}", CNI_ADD);
 	AUTO(cni_conf_done)
 	struct cni_conf top = conf_of("{\"name\":\"x\",\"socket\":\"/t\",\"ipam\":{}}", CNI_ADD);
@@ -238,7 +224,6 @@ static void valid_fails(const char *text, unsigned code, const char *msg)
 
 static void an_absent_list_is_not_an_empty_one(void **unused)
 {
-	(void)unused;
 	valid_fails(GC(""), 7,
 		    "GC without \"cni.dev/valid-attachments\": nothing was released; an empty list "
 		    "would say that no attachment is valid");
@@ -249,7 +234,6 @@ static void an_absent_list_is_not_an_empty_one(void **unused)
 
 static void both_names_of_the_list_are_known(void **unused)
 {
-	(void)unused;
 #define ONE(id) "[{\"containerID\":\"" id "\",\"ifname\":\"eth0\"}]"
 	expect_valid(GC(",\"cni.dev/valid-attachments\":" ONE("a")), "a/eth0 ");
 	expect_valid(GC(",\"cni.dev/attachments\":" ONE("b")), "b/eth0 ");
@@ -263,7 +247,6 @@ static void both_names_of_the_list_are_known(void **unused)
 
 static void one_bad_entry_spoils_the_list(void **unused)
 {
-	(void)unused;
 #define LIST(text) GC(",\"cni.dev/valid-attachments\":" text)
 #define FIELD_AT   "field \"cni.dev/valid-attachments"
 	valid_fails(LIST("{}"), 6, FIELD_AT "\": {} is an object, not an array");

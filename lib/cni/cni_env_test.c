@@ -53,7 +53,6 @@ static void env_fails(const char **lines, const char *msg, const char *details)
 
 static void an_add_has_all_its_parts(void **unused)
 {
-	(void)unused;
 	const struct cni_env *env = ENV("CNI_COMMAND=ADD", "CNI_CONTAINERID=a_B.1-c",
 					"CNI_NETNS=/run/netns/x", "CNI_IFNAME=eth0",
 					"CNI_PATH=/opt");
@@ -69,7 +68,6 @@ static void an_add_has_all_its_parts(void **unused)
 
 static void no_command_is_somebody_who_just_looks(void **unused)
 {
-	(void)unused;
 	struct cni_env env;
 	struct cni_error e = { 0 };
 	const char *unset[] = { "PATH=/bin", NULL }, *empty[] = { "CNI_COMMAND=", NULL };
@@ -80,14 +78,12 @@ static void no_command_is_somebody_who_just_looks(void **unused)
 
 static void unknown_verbs_are_refused(void **unused)
 {
-	(void)unused;
 	FAILS("unknown CNI_COMMAND: add", "", "CNI_COMMAND=add");
 	FAILS("unknown CNI_COMMAND: PATCH", "", "CNI_COMMAND=PATCH");
 }
 
 static void all_that_is_missing_is_told_at_once(void **unused)
 {
-	(void)unused;
 	FAILS("required env variables [CNI_CONTAINERID,CNI_NETNS,CNI_IFNAME] missing", "",
 	      "CNI_COMMAND=ADD");
 	FAILS("required env variables [CNI_NETNS,CNI_IFNAME] missing", "", "CNI_COMMAND=CHECK",
@@ -98,7 +94,6 @@ static void all_that_is_missing_is_told_at_once(void **unused)
 
 static void del_needs_no_namespace_and_the_others_need_nothing(void **unused)
 {
-	(void)unused;
 	assert_string_equal(ENV("CNI_COMMAND=DEL", "CNI_CONTAINERID=x", "CNI_IFNAME=eth0")->netns,
 			    "");
 	assert_int_equal(ENV("CNI_COMMAND=GC", "CNI_CONTAINERID=")->verb, CNI_GC);
@@ -110,7 +105,6 @@ static void del_needs_no_namespace_and_the_others_need_nothing(void **unused)
 
 static void a_wrong_id_is_told_before_what_is_missing(void **unused)
 {
-	(void)unused;
 	FAILS(BAD_ID, "CNI_CONTAINERID=a/b", "CNI_COMMAND=ADD", "CNI_CONTAINERID=a/b");
 	FAILS(BAD_ID, "CNI_CONTAINERID=a/b", "CNI_COMMAND=ADD", "CNI_CONTAINERID=a/b",
 	      "CNI_IFNAME=a/b");
@@ -121,7 +115,6 @@ static void a_wrong_id_is_told_before_what_is_missing(void **unused)
 
 static void interface_names_follow_the_kernel(void **unused)
 {
-	(void)unused;
 	const char *const good[] = {
 		"e", "eth0", "abcdefghijklmno", "a.b", "...", "e@x", "\xc3\xbc"
 	};
@@ -144,7 +137,6 @@ static const struct cni_args *read_args(const char *text)
 
 static void args_of_containerd_are_taken_in_any_order(void **unused)
 {
-	(void)unused;
 	const struct cni_args *a = read_args(
 		"K8S_POD_UID=1f2e-3;IgnoreUnknown=1;K8S_POD_INFRA_CONTAINER_ID=c1;"
 		"K8S_POD_NAME=web-1;K8S_POD_NAMESPACE=prod");
@@ -157,7 +149,6 @@ static void args_of_containerd_are_taken_in_any_order(void **unused)
 
 static void args_of_podman_have_a_name_without_namespace(void **unused)
 {
-	(void)unused;
 	const struct cni_args *a = read_args("IgnoreUnknown=1;K8S_POD_NAME=box;IP=10.1.0.5;"
 					     "MAC=02:00:00:00:00:05");
 
@@ -169,7 +160,6 @@ static void args_of_podman_have_a_name_without_namespace(void **unused)
 
 static void args_are_read_laxly(void **unused)
 {
-	(void)unused;
 	const struct cni_args *a = read_args(
 		";;=;=x;junk;IP;K8S_POD_NAME=a=b;k8s_pod_namespace=no;;");
 
@@ -185,7 +175,6 @@ static void args_are_read_laxly(void **unused)
 
 static void the_override_is_a_go_boolean(void **unused)
 {
-	(void)unused;
 	assert_true(ENV("CNI_COMMAND=GC", "CNI_NETNS_OVERRIDE=1")->netns_override);
 	assert_true(ENV("CNI_COMMAND=GC", "CNI_NETNS_OVERRIDE=true")->netns_override);
 	assert_false(ENV("CNI_COMMAND=GC", "CNI_NETNS_OVERRIDE=0")->netns_override);
@@ -193,7 +182,6 @@ static void the_override_is_a_go_boolean(void **unused)
 
 static void verbs_and_versions_print_as_they_are_read(void **unused)
 {
-	(void)unused;
 	for (int i = 0; i < CNI_VERBS; i++) {
 		enum cni_verb verb;
 
@@ -219,7 +207,6 @@ static void verbs_and_versions_print_as_they_are_read(void **unused)
 
 static void an_error_is_one_line_of_json(void **unused)
 {
-	(void)unused;
 	AUTO(free) char *text = NULL;
 	struct cni_error e = { 0 };
 
@@ -235,7 +222,6 @@ static void an_error_is_one_line_of_json(void **unused)
 
 static void an_error_that_is_too_long_is_cut(void **unused)
 {
-	(void)unused;
 	struct cni_error e = { 0 };
 	char big[2000];
 

@@ -29,7 +29,6 @@ static int file_of(size_t len)
 
 static void input_is_read_to_its_end(void **unused)
 {
-	(void)unused;
 	for (size_t len = 0; len <= CNI_INPUT_MAX; len = len ? len * 16 : 1) {
 		struct deadline soon = deadline_in(10000);
 		AUTO(close) int fd = file_of(len);
@@ -44,7 +43,6 @@ static void input_is_read_to_its_end(void **unused)
 
 static void input_has_an_end(void **unused)
 {
-	(void)unused;
 	struct deadline soon = deadline_in(10000);
 	AUTO(close) int fd = file_of(CNI_INPUT_MAX + 1);
 	struct cni_error e = { 0 };
@@ -62,7 +60,6 @@ static void input_has_an_end(void **unused)
 
 static void input_without_an_end_is_given_up(void **unused)
 {
-	(void)unused;
 	struct deadline soon = deadline_in(20);
 	struct cni_error e = { 0 };
 	char *text = NULL;
@@ -80,7 +77,6 @@ static void input_without_an_end_is_given_up(void **unused)
 
 static void output_ends_its_line(void **unused)
 {
-	(void)unused;
 	char got[16] = "";
 	int p[2];
 
@@ -95,7 +91,6 @@ static void output_ends_its_line(void **unused)
 
 static void a_deadline_passes(void **unused)
 {
-	(void)unused;
 	struct deadline past = deadline_in(0), future = deadline_in(60000);
 	unsigned left = deadline_left(&future);
 
@@ -105,7 +100,6 @@ static void a_deadline_passes(void **unused)
 
 static void a_namespace_tells_what_its_interface_carries(void **unused)
 {
-	(void)unused;
 	struct address v[3];
 
 	address_parse("10.99.0.5", &v[0]);
@@ -144,14 +138,12 @@ static void remove_all(const char *path)
 
 static int make_folder(void **unused)
 {
-	(void)unused;
 	strcpy(folder + strlen(folder) - 6, "XXXXXX");
 	return mkdtemp(folder) ? 0 : -1;
 }
 
 static int drop_folder(void **unused)
 {
-	(void)unused;
 	remove_all(folder);
 	return 0;
 }
@@ -168,7 +160,6 @@ static const struct cni_env env = { .container = "c1", .ifname = "eth0" };
 
 static void a_note_says_what_when_and_is_private(void **unused)
 {
-	(void)unused;
 	char socket[128], spool[128], note[CNI_NOTE_NAME], path[256], text[256] = "", c[16], i[16],
 								      n[16];
 	struct cni_conf conf = { .name = "pods", .socket = socket };
@@ -203,7 +194,6 @@ static void a_note_says_what_when_and_is_private(void **unused)
 
 static void a_spool_that_cannot_be_is_told(void **unused)
 {
-	(void)unused;
 	struct cni_conf conf = { .name = "pods", .socket = "/dev/null/agent.sock" };
 	char note[CNI_NOTE_NAME];
 	struct err err = { "" };

@@ -73,7 +73,6 @@ static void ipam_fails(const char *fields, unsigned code, const char *msg)
 
 static void the_smallest_configuration_asks_for_any_address(void **unused)
 {
-	(void)unused;
 	expect_body("", "}");
 	IPAM("\"type\":\"roost-ipam\"", "}");
 	IPAM("\"range\":\"\",\"gateway\":\"\",\"node_slice_size\":\"\",\"ipRanges\":null", "}");
@@ -81,7 +80,6 @@ static void the_smallest_configuration_asks_for_any_address(void **unused)
 
 static void pod_pools_and_addresses_travel_along(void **unused)
 {
-	(void)unused;
 	AUTO(add_done) struct add a = { 0 };
 	AUTO(free) char *body = NULL;
 	struct cni_error e = { 0 };
@@ -104,7 +102,6 @@ static void pod_pools_and_addresses_travel_along(void **unused)
 
 static void a_range_is_masked_and_keeps_its_limits(void **unused)
 {
-	(void)unused;
 	IPAM("\"range\":\"10.5.3.225/16\"", ",\"ranges\":[{\"range\":\"10.5.0.0/16\"}]}");
 	IPAM("\"range\":\"10.5.0.0/16\",\"range_start\":\"10.5.0.10\",\"range_end\":\"10.5.9.0\","
 	     "\"exclude\":[\"10.5.1.5/24\"],\"network_name\":\"storage\",\"node_slice_size\":\"/"
@@ -117,7 +114,6 @@ static void a_range_is_masked_and_keeps_its_limits(void **unused)
 
 static void a_range_may_be_written_as_a_span(void **unused)
 {
-	(void)unused;
 	IPAM("\"range\":\"10.5.0.10-10.5.0.20/16\"",
 	     ",\"ranges\":[{\"range\":\"10.5.0.0/16\",\"start\":\"10.5.0.10\","
 	     "\"end\":\"10.5.0.20\"}]}");
@@ -129,7 +125,6 @@ static void a_range_may_be_written_as_a_span(void **unused)
 
 static void several_ranges_come_in_order_with_what_fits_each(void **unused)
 {
-	(void)unused;
 	IPAM("\"range\":\"10.5.0.0/16\",\"exclude\":[\"10.5.0.1\"],\"node_slice_size\":\"22\","
 	     "\"gateway\":\"10.5.0.1\",\"ipRanges\":[{\"range\":\"fd00::/"
 	     "64\",\"exclude\":[\"fd00::1\"]},"
@@ -144,7 +139,6 @@ static void several_ranges_come_in_order_with_what_fits_each(void **unused)
 
 static void a_range_beats_the_pods_pool_but_not_the_configurations(void **unused)
 {
-	(void)unused;
 	AUTO(add_done) struct add a = { 0 };
 	struct cni_error e = { 0 };
 	char *body = NULL;
@@ -160,7 +154,6 @@ static void a_range_beats_the_pods_pool_but_not_the_configurations(void **unused
 
 static void a_wrong_range_is_refused_with_its_place(void **unused)
 {
-	(void)unused;
 	FAILS("\"range\":5", 6, "field \"ipam.range\": 5 is an integer, not a string");
 	FAILS("\"range\":\"10.5.0.0\"", 7,
 	      "field \"ipam.range\": \"10.5.0.0\" is not a range such as \"10.5.0.0/16\" or "
@@ -186,7 +179,6 @@ static void a_wrong_range_is_refused_with_its_place(void **unused)
 
 static void a_slice_lies_between_range_and_address(void **unused)
 {
-	(void)unused;
 #define SLICE(text) "\"range\":\"10.5.0.0/16\",\"node_slice_size\":" text
 #define NO_SLICE    " is not a prefix length between that of the range 10.5.0.0/16 and 32"
 	const char *at = "field \"ipam.node_slice_size\": ";
@@ -206,7 +198,6 @@ static void a_slice_lies_between_range_and_address(void **unused)
 
 static void the_other_fields_are_checked_too(void **unused)
 {
-	(void)unused;
 	FAILS("\"gateway\":\"x\"", 7,
 	      "field \"ipam.gateway\": \"x\" is not an address such as \"10.1.0.5\" or "
 	      "\"fd00::5\"");
@@ -222,7 +213,6 @@ static void the_other_fields_are_checked_too(void **unused)
 
 static void what_is_ignored_is_named_and_never_shown(void **unused)
 {
-	(void)unused;
 	AUTO(add_done) struct add a = { 0 }, b = { 0 };
 	struct cni_error e = { 0 };
 

@@ -8,7 +8,6 @@
 
 static const char *variable(const char *name, void *arg)
 {
-	(void)arg;
 	return getenv(name);
 }
 

@@ -98,7 +98,6 @@ static char *print(const struct cni_result *result, enum cni_version version)
 
 static void every_version_has_its_own_shape(void **unused)
 {
-	(void)unused;
 	const struct cni_result result = full();
 
 	for (int i = 0; i < CNI_VERSIONS; i++) {
@@ -120,7 +119,6 @@ static int read_result(const char *text, enum cni_version version, struct cni_re
 
 static void what_was_printed_is_read_back(void **unused)
 {
-	(void)unused;
 	for (int i = 0; i < CNI_VERSIONS; i++) {
 		AUTO(json_put) struct json_object *json = NULL;
 		AUTO(cni_result_done) struct cni_result result = { 0 };
@@ -139,7 +137,6 @@ static void what_was_printed_is_read_back(void **unused)
 
 static void without_a_version_of_its_own_the_configurations_counts(void **unused)
 {
-	(void)unused;
 	AUTO(json_put) struct json_object *json = NULL;
 	AUTO(cni_result_done) struct cni_result result = { 0 };
 	struct cni_error e = { 0 };
@@ -153,7 +150,6 @@ static void without_a_version_of_its_own_the_configurations_counts(void **unused
 
 static void names_in_a_result_may_have_any_case(void **unused)
 {
-	(void)unused;
 	AUTO(json_put) struct json_object *json = NULL;
 	AUTO(cni_result_done) struct cni_result result = { 0 };
 	AUTO(free) char *text = NULL;
@@ -186,7 +182,6 @@ static void fails(const char *result, unsigned code, const char *msg)
 
 static void a_result_that_makes_no_sense_is_refused(void **unused)
 {
-	(void)unused;
 #define AT "field \"prevResult"
 	fails("null", 7, AT "\": is missing");
 	fails("[]", 6, AT "\": [] is an array, not an object");
@@ -212,7 +207,6 @@ static void a_result_that_makes_no_sense_is_refused(void **unused)
 
 static void old_versions_cannot_say_two_of_a_family_or_none(void **unused)
 {
-	(void)unused;
 	struct cni_result result = full();
 	struct cni_error e = { 0 };
 	char *text = NULL;
@@ -232,7 +226,6 @@ static void old_versions_cannot_say_two_of_a_family_or_none(void **unused)
 
 static void an_ipam_result_has_no_interfaces(void **unused)
 {
-	(void)unused;
 	struct cni_ip ip = { .interface = -1 };
 	struct cni_result result = { .ips = &ip, .n_ips = 1 };
 	AUTO(free) char *old = NULL, *new = NULL;

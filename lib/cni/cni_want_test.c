@@ -87,7 +87,6 @@ static void fails(const char *text, const char *ip, const char *mac, unsigned co
 
 static void nothing_asked_is_nothing_wanted(void **unused)
 {
-	(void)unused;
 	expect(CONF(""), "", "", "");
 	expect(CONF(",\"ipam\":{\"pool\":\"\",\"pools\":[]}" RUNTIME("\"ips\":[],\"mac\":\"\"")),
 	       "", "", "");
@@ -95,7 +94,6 @@ static void nothing_asked_is_nothing_wanted(void **unused)
 
 static void a_pool_is_named_inside_or_above(void **unused)
 {
-	(void)unused;
 	expect(CONF(",\"pool\":\"web\""), "", "", "pool:web");
 	expect(CONF(",\"pool\":\"web\",\"ipam\":{\"pool\":\"db\"}"), "", "", "pool:db");
 	expect(CONF(",\"IPAM\":{\"Pools\":[\"db\",\"db6\"]}"), "", "", "pool:db pool:db6");
@@ -111,7 +109,6 @@ static void a_pool_is_named_inside_or_above(void **unused)
 
 static void the_pods_annotation_beats_the_configuration(void **unused)
 {
-	(void)unused;
 	expect(CONF(",\"pool\":\"web\"" ANNOTATIONS("\"roost.io/pool\":\"db\"")), "", "",
 	       "pool:db");
 	expect(CONF(ANNOTATIONS("\"roost.io/pool\":\" db , db6 \"")), "", "", "pool:db pool:db6");
@@ -131,7 +128,6 @@ static void the_pods_annotation_beats_the_configuration(void **unused)
 
 static void annotations_come_under_a_name_of_any_case(void **unused)
 {
-	(void)unused;
 	expect(CONF(",\"RuntimeConfig\":{\"IO.kubernetes.CRI.pod-annotations\":{\"x\":\"y\","
 		    "\"roost.io/pool\":\"db\",\"roost.io/addresses\":\"10.1.0.5,fd00::5\"}}"),
 	       "", "", "pool:db address:10.1.0.5 address:fd00::5");
@@ -139,7 +135,6 @@ static void annotations_come_under_a_name_of_any_case(void **unused)
 
 static void addresses_have_four_sources_in_order(void **unused)
 {
-	(void)unused;
 #define IPS  "\"IPs\":[\"10.1.0.1/24\",\"fd00::1\"]"
 #define NOTE "\"io.kubernetes.cri.pod-annotations\":{\"roost.io/addresses\":\"[\\\"10.1.0.2\\\"]\"}"
 #define ARGS ",\"args\":{\"CNI\":{\"ips\":[\"10.1.0.3/32\"],\"mac\":\"02:00:00:00:00:03\"}}"
@@ -153,7 +148,6 @@ static void addresses_have_four_sources_in_order(void **unused)
 
 static void a_wrong_address_is_refused_where_somebody_asked_for_it(void **unused)
 {
-	(void)unused;
 	fails(CONF(RUNTIME("\"ips\":[\"10.1.0\"]")), "", "", 7,
 	      "field \"runtimeConfig.ips[0]\": \"10.1.0\" is not an address such as \"10.1.0.5\"");
 	fails(CONF(RUNTIME("\"ips\":[5]")), "", "", 6,
@@ -169,7 +163,6 @@ static void a_wrong_address_is_refused_where_somebody_asked_for_it(void **unused
 
 static void args_never_fail(void **unused)
 {
-	(void)unused;
 	expect(CONF(",\"args\":5"), "", "", "");
 	expect(CONF(",\"args\":{\"cni\":[]}"), "", "", "");
 	expect(CONF(",\"args\":{\"cni\":{\"ips\":5,\"mac\":5}}"), "", "", "");
@@ -180,7 +173,6 @@ static void args_never_fail(void **unused)
 
 static void a_mac_address_has_three_sources_in_order(void **unused)
 {
-	(void)unused;
 #define MAC(n) "02:00:00:00:00:0" n
 	expect(CONF(RUNTIME("\"mac\":\"" MAC("A") "\"") ",\"args\":{\"cni\":{\"mac\":\"" MAC(
 		       "2") "\"}}"),
@@ -199,7 +191,6 @@ static void a_mac_address_has_three_sources_in_order(void **unused)
 
 static void dns_comes_by_capability_in_containerds_spelling(void **unused)
 {
-	(void)unused;
 	expect(CONF(RUNTIME("\"dns\":{\"Servers\":[\"10.0.0.1\"],\"Searches\":[\"a.b\"],"
 			    "\"Options\":[\"ndots:5\"]}")),
 	       "", "", "server:10.0.0.1 search:a.b");
@@ -209,7 +200,6 @@ static void dns_comes_by_capability_in_containerds_spelling(void **unused)
 
 static void lists_have_an_end(void **unused)
 {
-	(void)unused;
 	char many[4096] = "";
 
 	for (int i = 0; i < CNI_ADDRESSES_MAX; i++)

@@ -27,7 +27,6 @@ static int setup(void **unused)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 
-	(void)unused;
 	strcpy(dir, "/tmp/local-XXXXXX");
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/s", dir);
@@ -40,7 +39,6 @@ static int setup(void **unused)
 
 static int teardown(void **unused)
 {
-	(void)unused;
 	if (child > 0) {
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
@@ -191,7 +189,6 @@ static void expect(serve_fn *serve, const char *said, const char *want)
 
 static void replies_of_any_status_are_handed_on(void **unused)
 {
-	(void)unused;
 	expect(say, "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{\"a\": 1}", "200 {\"a\":1}");
 	expect(say, "HTTP/1.1 507 No\r\nContent-Length: 12\r\n\r\n{\"code\":100}",
 	       "507 {\"code\":100}");
@@ -204,7 +201,6 @@ static void replies_of_any_status_are_handed_on(void **unused)
 
 static void no_agent_is_told_apart(void **unused)
 {
-	(void)unused;
 	char want[200];
 
 	close(listener);
@@ -218,7 +214,6 @@ static void no_agent_is_told_apart(void **unused)
 
 static void what_is_no_answer_is_refused(void **unused)
 {
-	(void)unused;
 	expect(say, "hello\r\n\r\n", "EBADMSG: the reply does not begin like one of HTTP/1.1");
 	expect(say, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
 	       "EBADMSG: the reply has a transfer encoding, which is not understood here");
@@ -232,7 +227,6 @@ static void what_is_no_answer_is_refused(void **unused)
 
 static void an_answer_cut_off_is_none(void **unused)
 {
-	(void)unused;
 	const char *want = "ECONNRESET: the agent closed the connection before it answered";
 
 	expect(say, "", want);
@@ -244,7 +238,6 @@ static void an_answer_cut_off_is_none(void **unused)
 
 static void the_deadline_holds(void **unused)
 {
-	(void)unused;
 	const char *want = "ETIMEDOUT: the agent did not answer within 60 ms";
 	struct timespec a, b;
 	int64_t ms;
@@ -265,7 +258,6 @@ static void the_deadline_holds(void **unused)
 /* Nobody accepts: a backlog of 0 has room for one. */
 static void a_full_backlog_is_waited_for(void **unused)
 {
-	(void)unused;
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -288,7 +280,6 @@ static void a_full_backlog_is_waited_for(void **unused)
 
 static void large_requests_go_out_whole(void **unused)
 {
-	(void)unused;
 	size_t n = 4 << 20, head = strlen("POST /v1/x HTTP/1.1\r\nHost: localhost\r\n"
 					  "Connection: close\r\nContent-Type: application/json\r\n"
 					  "Content-Length: 4194304\r\n\r\n");
@@ -308,7 +299,6 @@ static void large_requests_go_out_whole(void **unused)
 
 static void nonsense_is_not_sent(void **unused)
 {
-	(void)unused;
 	struct json_object *o = NULL;
 	char far[200];
 	unsigned status;

@@ -11,7 +11,6 @@ static void the_name_follows_from_container_and_interface(void **unused)
 {
 	char a[IF_NAME_TEXT], b[IF_NAME_TEXT];
 
-	(void)unused;
 	assert_true(pod_link_is_ours(pod_link_name("3f9c", "eth0", a)));
 	assert_int_equal(strlen(a), 15);
 	assert_string_equal(pod_link_name("3f9c", "eth0", b), a);
@@ -24,7 +23,6 @@ static void the_name_is_the_same_for_ever(void **unused)
 {
 	char name[IF_NAME_TEXT];
 
-	(void)unused;
 	assert_string_equal(pod_link_name("3f9c", "eth0", name), "roost96c6b68b65");
 }
 
@@ -40,7 +38,6 @@ static void only_the_exact_form_is_ours(void **unused)
 					      "eth0",
 					      "roost01234 6789" };
 
-	(void)unused;
 	assert_true(pod_link_is_ours("roost0123456789"));
 	assert_true(pod_link_is_ours("roostabcdef0000"));
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
@@ -52,7 +49,6 @@ static void the_gateway_is_what_the_kernel_makes_of_the_mac(void **unused)
 	struct address v4 = pod_gateway(AF_INET), v6 = pod_gateway(AF_INET6);
 	char text[ADDRESS_TEXT];
 
-	(void)unused;
 	assert_string_equal(address_print(&v4, text), "169.254.1.1");
 	assert_string_equal(address_print(&v6, text), "fe80::ecee:eeff:feee:eeee");
 }

@@ -23,8 +23,6 @@ static int on_deadline(sd_event_source *s, uint64_t usec, void *arg)
 {
 	struct lifecycle *l = arg;
 
-	(void)s;
-	(void)usec;
 	lifecycle_stopped(l);
 	return 0;
 }
@@ -33,7 +31,6 @@ static int on_stop(sd_event_source *s, const struct signalfd_siginfo *info, void
 {
 	struct lifecycle *l = arg;
 
-	(void)s;
 	if (l->stopping) {
 		lifecycle_stopped(l);
 		return 0;
@@ -52,8 +49,6 @@ static int on_reload(sd_event_source *s, const struct signalfd_siginfo *info, vo
 {
 	struct lifecycle *l = arg;
 
-	(void)s;
-	(void)info;
 	if (l->stopping)
 		return 0;
 	/* Before we are ready systemd waits for that, and READY=1 would be a lie. */

@@ -175,7 +175,6 @@ static void a_peer_that_hangs_up_does_not_end_us(void **state)
 {
 	int pipes[2];
 
-	(void)state;
 	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
 	close(pipes[0]);
 	assert_int_equal(write(pipes[1], "x", 1), -1);
@@ -219,9 +218,6 @@ static void timers_fire_on_the_loop_within_their_slack(void **state)
 /* The loop wakes for something else while ours is due but could still wait. */
 static int on_other(sd_event_source *s, uint64_t usec, void *arg)
 {
-	(void)s;
-	(void)usec;
-	(void)arg;
 	return 0;
 }
 

@@ -57,7 +57,6 @@ static int read_fields(const struct option_table *table, struct json_object *obj
 		const struct option_def *def = option_find(table, name, strlen(name), true);
 		int r;
 
-		(void)value;
 		if (!def && table->borrowed_file)
 			continue;
 		if (!def)

@@ -79,7 +79,6 @@ static void told_done_auto(struct told *t)
 
 static void nothing_given_means_the_defaults(void **unused)
 {
-	(void)unused;
 	PARSE(t, NO_FLAGS);
 	assert_string_equal(t.etcd.endpoints, "http://127.0.0.1:2379");
 	assert_string_equal(t.etcd.prefix, "/roost/v1/");
@@ -91,7 +90,6 @@ static void nothing_given_means_the_defaults(void **unused)
 
 static void a_flag_goes_before_the_environment_and_that_before_the_file(void **unused)
 {
-	(void)unused;
 	const char *file = "{\"etcd\":\"http://file:1\",\"etcdUser\":\"file\",\"workers\":7}";
 
 	PARSE(t, FLAGS("--etcd", "http://flag:1"),
@@ -103,7 +101,6 @@ static void a_flag_goes_before_the_environment_and_that_before_the_file(void **u
 
 static void a_flag_takes_its_value_from_the_next_word_or_behind_an_equals_sign(void **unused)
 {
-	(void)unused;
 	PARSE(t, FLAGS("--workers=9", "--log-level", "debug", "--etcd-cacert=/a=b"));
 	assert_int_equal(t.workers, 9);
 	assert_int_equal(t.log_level, LOG_LEVEL_DEBUG);
@@ -112,7 +109,6 @@ static void a_flag_takes_its_value_from_the_next_word_or_behind_an_equals_sign(v
 
 static void a_flag_that_takes_no_value_leaves_the_next_word_alone(void **unused)
 {
-	(void)unused;
 	PARSE(no, NO_FLAGS);
 	assert_int_equal(no.quiet, 0);
 	PARSE(yes, FLAGS("--quiet", "--workers", "9"));
@@ -129,14 +125,12 @@ static void a_flag_that_takes_no_value_leaves_the_next_word_alone(void **unused)
 
 static void the_last_of_equal_flags_wins(void **unused)
 {
-	(void)unused;
 	PARSE(t, FLAGS("--workers", "9", "--workers", "10"));
 	assert_int_equal(t.workers, 10);
 }
 
 static void an_empty_variable_counts_as_unset(void **unused)
 {
-	(void)unused;
 	PARSE(t, NO_FLAGS, ENV("ROOST_WORKERS=", "ROOST_ETCD="));
 	assert_int_equal(t.workers, 4);
 	assert_string_equal(t.etcd.endpoints, "http://127.0.0.1:2379");
@@ -144,7 +138,6 @@ static void an_empty_variable_counts_as_unset(void **unused)
 
 static void variables_that_are_not_ours_are_ignored(void **unused)
 {
-	(void)unused;
 	PARSE(t, NO_FLAGS,
 	      ENV("ROOST_PORT=tcp://10.0.0.1:80", "ROOST_ETCD_PORT=tcp://10.0.0.2:2379",
 		  "XROOST_WORKERS=5"));
@@ -154,7 +147,6 @@ static void variables_that_are_not_ours_are_ignored(void **unused)
 
 static void the_file_may_have_comments_of_both_kinds(void **unused)
 {
-	(void)unused;
 	const char *file = "// first\n{ /* \"workers\": 1, */ \"workers\": 8, // why\n"
 			   "  \"etcd\": \"http://a//b/*c*/\" /* end */ }\n// last";
 
@@ -165,14 +157,12 @@ static void the_file_may_have_comments_of_both_kinds(void **unused)
 
 static void a_quote_inside_a_string_does_not_end_it(void **unused)
 {
-	(void)unused;
 	PARSE(t, NO_FLAGS, FILE_TEXT("{\"etcdUser\":\"a\\\"//b\"}"));
 	assert_string_equal(t.etcd.user, "a\"//b");
 }
 
 static void a_null_in_the_file_counts_as_absent(void **unused)
 {
-	(void)unused;
 	PARSE(t, NO_FLAGS, FILE_TEXT("{\"workers\":null,\"etcd\":null}"));
 	assert_int_equal(t.workers, 4);
 	assert_string_equal(t.etcd.endpoints, "http://127.0.0.1:2379");
@@ -180,7 +170,6 @@ static void a_null_in_the_file_counts_as_absent(void **unused)
 
 static void an_unknown_flag_is_refused_with_the_nearest_one(void **unused)
 {
-	(void)unused;
 	REFUSED("unknown flag \"--etdc\": perhaps --etcd? See --help", FLAGS("--etdc", "x"));
 	REFUSED("unknown flag \"--log-leve=debug\": perhaps --log-level? See --help",
 		FLAGS("--log-leve=debug"));
@@ -190,7 +179,6 @@ static void an_unknown_flag_is_refused_with_the_nearest_one(void **unused)
 
 static void a_word_that_is_no_flag_is_refused(void **unused)
 {
-	(void)unused;
 	REFUSED("\"start\" is not understood: prog takes only flags, see --help", FLAGS("start"));
 	REFUSED("\"-v\" is not understood: prog takes only flags, see --help", FLAGS("-v"));
 	REFUSED("\"\" is not understood: prog takes only flags, see --help", FLAGS(""));
@@ -198,13 +186,11 @@ static void a_word_that_is_no_flag_is_refused(void **unused)
 
 static void a_flag_without_its_value_is_refused(void **unused)
 {
-	(void)unused;
 	REFUSED("--workers wants a value: --workers N", FLAGS("--workers"));
 }
 
 static void a_wrong_value_is_refused_with_its_source_and_the_rule(void **unused)
 {
-	(void)unused;
 	REFUSED("--workers: \"65\" is not a number from 1 to 64", FLAGS("--workers", "65"));
 	REFUSED("--workers: \"4294967297\" is not a number from 1 to 64",
 		FLAGS("--workers", "4294967297"));
@@ -224,14 +210,12 @@ static void a_wrong_value_is_refused_with_its_source_and_the_rule(void **unused)
 
 static void a_wrong_value_is_refused_even_if_another_overrules_it(void **unused)
 {
-	(void)unused;
 	REFUSED("environment variable ROOST_WORKERS: \"many\" is not a number from 1 to 64",
 		FLAGS("--workers", "3"), ENV("ROOST_WORKERS=many"));
 }
 
 static void what_is_wrong_in_the_file_is_told_with_its_place(void **unused)
 {
-	(void)unused;
 #define IN_FILE(text) NO_FLAGS, FILE_TEXT(text)
 	REFUSED("/etc/prog.json: unknown field \"etcdPaswordFile\": perhaps \"etcdPasswordFile\"?",
 		IN_FILE("{\"etcdPaswordFile\":\"/x\"}"));
@@ -251,7 +235,6 @@ static void what_is_wrong_in_the_file_is_told_with_its_place(void **unused)
 
 static void help_and_version_are_answered_whatever_else_is_said(void **unused)
 {
-	(void)unused;
 	char *const *const lines[] = { WORDS("prog", "--nonsense", "--help"),
 				       WORDS("prog", "--workers=0", "-h") };
 	enum options_verb verb;
@@ -271,14 +254,12 @@ static void help_and_version_are_answered_whatever_else_is_said(void **unused)
 
 static void a_value_that_looks_like_a_question_is_a_value(void **unused)
 {
-	(void)unused;
 	PARSE(t, FLAGS("--etcd-user", "--help"));
 	assert_string_equal(t.etcd.user, "--help");
 }
 
 static void the_help_names_each_flag_with_variable_field_and_default(void **unused)
 {
-	(void)unused;
 	AUTO(free) char *help = options_help(&table);
 	AUTO(free) char *version = options_version(&table);
 	const char *tests;
@@ -300,7 +281,6 @@ static void the_help_names_each_flag_with_variable_field_and_default(void **unus
 
 static void two_readings_differ_where_they_differ(void **unused)
 {
-	(void)unused;
 	PARSE(a, FLAGS("--workers", "3", "--etcd", "http://a:1"));
 	PARSE(b, FLAGS("--workers", "5", "--etcd", "http://a:1", "--log-level", "debug"));
 	const struct option_def *d = options_differ(&table, &a, &b, NULL);
@@ -316,7 +296,6 @@ static void two_readings_differ_where_they_differ(void **unused)
 
 static void halves_of_a_pair_are_refused(void **unused)
 {
-	(void)unused;
 	struct err err;
 
 	assert_int_equal(options_check_etcd(ETCD("", "", "", ""), &err), 0);
@@ -355,7 +334,6 @@ static int load(char *flag, char *path, struct told *t, struct err *err)
 
 static void the_named_file_is_read_and_must_be_there(void **unused)
 {
-	(void)unused;
 	AUTO(told_done) struct told t = { 0 };
 	char path[128], missing[] = "/tmp/roost-no-such-file", flag[] = "--config";
 	struct err err = { "" };
@@ -376,7 +354,6 @@ static void the_named_file_is_read_and_must_be_there(void **unused)
 
 static void the_usual_file_may_be_missing(void **unused)
 {
-	(void)unused;
 	AUTO(told_done) struct told t = { 0 };
 	struct err err = { "" };
 
@@ -433,7 +410,6 @@ static void tool_done_auto(struct tool *t)
 
 static void words_stand_before_between_and_behind_flags(void **unused)
 {
-	(void)unused;
 	TOOL(OPTIONS_RUN, "pool|list|", FLAGS("pool", "list"));
 	TOOL(OPTIONS_RUN, "pool|list|json", FLAGS("-o", "json", "pool", "list"));
 	TOOL(OPTIONS_RUN, "pool|x|json!", FLAGS("pool", "-y", "x", "-ojson"));
@@ -446,7 +422,6 @@ static void words_stand_before_between_and_behind_flags(void **unused)
 
 static void what_is_only_a_flag_is_nothing_in_file_and_environment(void **unused)
 {
-	(void)unused;
 	TOOL(OPTIONS_RUN, "", NO_FLAGS, ENV("ROOST_YES=yes"));
 	/* A file that is another program's may have fields of any kind. */
 	TOOL(OPTIONS_RUN, "json", NO_FLAGS,
@@ -460,7 +435,6 @@ static void a_tools_unknown_flag_is_refused_too(void **unused)
 	enum options_verb verb;
 	struct err err = { "" };
 
-	(void)unused;
 	assert_int_equal(options_parse(&tool_table, &from, &t, &verb, &err), -EINVAL);
 	assert_string_equal(err.text, "unknown flag \"-x\", see --help");
 }

@@ -57,9 +57,6 @@ static void run(struct serve *s)
 
 static int on_io(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
-	(void)source;
-	(void)fd;
-	(void)events;
 	run(arg);
 	return 0;
 }
@@ -68,8 +65,6 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *arg)
 {
 	struct serve *s = arg;
 
-	(void)source;
-	(void)usec;
 	s->timer_at = UINT64_MAX;
 	run(s);
 	return 0;
@@ -77,7 +72,6 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *arg)
 
 static int on_again(sd_event_source *source, void *arg)
 {
-	(void)source;
 	run(arg);
 	return 0;
 }
@@ -137,8 +131,6 @@ static int on_accept(sd_event_source *source, int fd, uint32_t events, void *arg
 	struct serve *s = arg;
 	unsigned n = 0;
 
-	(void)fd;
-	(void)events;
 	while (n < ACCEPT_AT_ONCE && has_room(s) && accept_one(s))
 		n++;
 	if (n)
@@ -151,8 +143,6 @@ static int on_accept(sd_event_source *source, int fd, uint32_t events, void *arg
 
 static int on_accept_again(sd_event_source *source, uint64_t usec, void *arg)
 {
-	(void)source;
-	(void)usec;
 	listen_again(arg);
 	return 0;
 }
@@ -203,7 +193,6 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
 {
 	struct serve *s = arg;
 
-	(void)context;
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED)
 		listen_again(s);
 	else if (s->tls)

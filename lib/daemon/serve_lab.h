@@ -45,7 +45,6 @@ static inline uint64_t lab_now_ms(void)
 
 static inline int lab_setup(void **unused)
 {
-	(void)unused;
 	memset(&lab, 0, sizeof(lab));
 	strcpy(lab.dir, "/tmp/serve-XXXXXX");
 	assert_non_null(mkdtemp(lab.dir));
@@ -56,7 +55,6 @@ static inline int lab_setup(void **unused)
 
 static inline int lab_teardown(void **unused)
 {
-	(void)unused;
 	serve_free(TAKE(lab.serve));
 	lab.event = sd_event_unref(lab.event);
 	unlink(lab.path);
@@ -190,6 +188,5 @@ static inline void lab_expect_fine(void)
 
 static inline void lab_fine(struct serve_request *q, void *arg)
 {
-	(void)arg;
 	serve_reply(q, 200, "{\"fine\":true}");
 }

@@ -6,7 +6,6 @@
 
 static void take(struct serve_request *q, void *arg)
 {
-	(void)arg;
 	serve_reply(q, 200, "{}");
 }
 
@@ -28,7 +27,6 @@ static int start(void **state)
 
 static void bodies_have_a_limit(void **unused)
 {
-	(void)unused;
 	char fits[101], chunks[2100];
 	char request[400];
 	uint64_t begin;
@@ -63,7 +61,6 @@ static void bodies_have_a_limit(void **unused)
 
 static void a_large_body_is_refused_while_it_is_sent(void **unused)
 {
-	(void)unused;
 	size_t n = 4 << 20;
 	AUTO(free) char *body = malloc(n);
 	int fd = lab_ask("POST /take HTTP/1.1\r\nHost: x\r\nContent-Length: 4194304\r\n\r\n");
@@ -77,7 +74,6 @@ static void a_large_body_is_refused_while_it_is_sent(void **unused)
 
 static void garbage_harms_nobody(void **unused)
 {
-	(void)unused;
 	static const char *const pieces[] = {
 		"\r\n\r\n\r\n\r\n",
 		"\x16\x03\x01\x02\x01\xfc\x03\x03",
@@ -104,7 +100,6 @@ static void garbage_harms_nobody(void **unused)
 
 static void heads_have_a_limit(void **unused)
 {
-	(void)unused;
 	AUTO(free) char *head = malloc(100000);
 	int fd = lab_ask("GET /fine HTTP/1.1\r\nHost: x\r\nX: ");
 
@@ -117,7 +112,6 @@ static void heads_have_a_limit(void **unused)
 
 static void silence_is_ended(void **unused)
 {
-	(void)unused;
 	int idle = lab_ask(LAB_FINE_REQUEST), half = lab_ask("POST /take HTTP/1.1\r\nHo");
 	uint64_t begin = lab_now_ms();
 
@@ -129,7 +123,6 @@ static void silence_is_ended(void **unused)
 
 static void more_connections_than_allowed_take_turns(void **unused)
 {
-	(void)unused;
 	int fds[500];
 
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
@@ -143,7 +136,6 @@ static void more_connections_than_allowed_take_turns(void **unused)
 
 static void all_of_the_allowed_connections_may_end_at_once(void **unused)
 {
-	(void)unused;
 	int fds[51];
 
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
@@ -159,7 +151,6 @@ static int error_seen = -1;
 
 static void on_refused(int error, void *arg)
 {
-	(void)arg;
 	error_seen = error;
 }
 
@@ -177,7 +168,6 @@ static void allow_files(rlim_t n)
 
 static void a_lack_of_files_is_outlived(void **unused)
 {
-	(void)unused;
 	struct rlimit before;
 	int fds[8];
 

@@ -169,7 +169,6 @@ enum MHD_Result serve_on_access(void *arg, struct MHD_Connection *connection, co
 {
 	struct serve_request *q = *context;
 
-	(void)version;
 	if (!q) {
 		q = request_new(arg, connection, url, method);
 		if (!q)
@@ -196,9 +195,6 @@ void serve_on_completed(void *arg, struct MHD_Connection *connection, void **con
 {
 	struct serve_request *q = TAKE(*context);
 
-	(void)arg;
-	(void)connection;
-	(void)why;
 	if (q)
 		request_free(q);
 }

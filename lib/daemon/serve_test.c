@@ -28,27 +28,22 @@ static void want_json(struct serve_request *q, void *arg)
 {
 	AUTO(json_put) struct json_object *o = NULL;
 
-	(void)arg;
 	if (serve_body_json(q, &o) == 0)
 		serve_reply_json(q, 201, o);
 }
 
 static void half_a_character(struct serve_request *q, void *arg)
 {
-	(void)arg;
 	serve_reply_error(q, 409, 102, "\xff\xed\xa0\x80\xf4\x90\x80\x80", "caf\xc3\xa9 caf\xc3");
 }
 
 static void metrics(struct serve_request *q, void *arg)
 {
-	(void)arg;
 	serve_reply_text(q, 200, "text/plain; version=0.0.4", "up 1\n", 5);
 }
 
 static void forget(struct serve_request *q, void *arg)
 {
-	(void)q;
-	(void)arg;
 }
 
 static const struct serve_route routes[] = {
@@ -78,7 +73,6 @@ static int start(void **state)
 
 static void handlers_see_what_was_asked(void **unused)
 {
-	(void)unused;
 	lab_try("GET /echo?b=1&a=x%20y%2fz&a=2 HTTP/1.1\r\nHost: x\r\n\r\n", 200,
 		"{\"method\":\"GET\",\"path\":\"/echo\",\"a\":\"x y/z\",\"body\":\"\"}");
 	lab_try("POST /echo?a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello", 200,
@@ -89,7 +83,6 @@ static void handlers_see_what_was_asked(void **unused)
 
 static void a_body_may_come_in_pieces(void **unused)
 {
-	(void)unused;
 	const char *text = "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 			   "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
 	int fd = lab_connect();
@@ -105,7 +98,6 @@ static void a_body_may_come_in_pieces(void **unused)
 
 static void errors_are_json(void **unused)
 {
-	(void)unused;
 	lab_try("GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n", 404,
 		"{\"code\":7,\"error\":\"there is no /nowhere\",\"details\":\"\"}");
 	lab_try("GET /%ff%07 HTTP/1.1\r\nHost: x\r\n\r\n", 404,
@@ -138,7 +130,6 @@ static void expect_head(const char *request, unsigned status, const char *field)
 
 static void heads_say_what_there_is(void **unused)
 {
-	(void)unused;
 	expect_head(LAB_FINE_REQUEST, 200, "\r\nContent-Type: application/json\r\n");
 	expect_head("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 200,
 		    "\r\nContent-Type: text/plain; version=0.0.4\r\n");
@@ -148,7 +139,6 @@ static void heads_say_what_there_is(void **unused)
 
 static void requests_in_a_row_are_answered_in_a_row(void **unused)
 {
-	(void)unused;
 	int fd = lab_ask(LAB_FINE_REQUEST LAB_FINE_REQUEST
 			 "POST /json HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
 			 "GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n" LAB_FINE_REQUEST);
@@ -165,7 +155,6 @@ static void requests_in_a_row_are_answered_in_a_row(void **unused)
 
 static void the_plugins_client_understands_it(void **unused)
 {
-	(void)unused;
 	pid_t child = fork();
 	int status;
 
@@ -191,7 +180,6 @@ static void the_plugins_client_understands_it(void **unused)
 
 static void say_path(struct serve_request *q, void *arg)
 {
-	(void)arg;
 	if (strcmp(serve_path(q), "/busy") == 0)
 		serve_reply_error(q, 503, 11, "why", "come %s", "again");
 	else
@@ -200,7 +188,6 @@ static void say_path(struct serve_request *q, void *arg)
 
 static void whatever_no_route_matches_may_have_a_handler(void **unused)
 {
-	(void)unused;
 	static const struct serve_route fine[] = { { "GET", "/fine", lab_fine } };
 	const struct serve_config config = { .routes = fine,
 					     .n_routes = 1,
@@ -219,7 +206,6 @@ static void whatever_no_route_matches_may_have_a_handler(void **unused)
 
 static void the_socket_takes_the_place_of_a_stale_one_only(void **unused)
 {
-	(void)unused;
 	mode_t old = umask(0);
 	char file[80];
 	struct stat st;
@@ -249,7 +235,6 @@ static void the_socket_takes_the_place_of_a_stale_one_only(void **unused)
 /* A chmod() after bind() would be one moment too late. */
 static void the_socket_is_born_with_its_mode(void **unused)
 {
-	(void)unused;
 	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC), fd = -1;
 	mode_t old = umask(0);
 	char events[4096];

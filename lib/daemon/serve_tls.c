@@ -186,10 +186,6 @@ static int show_certificate(gnutls_session_t session, const gnutls_datum_t *name
 	struct serve_tls *t = gnutls_session_get_ptr(session);
 	struct identity *i = t ? SLIST_FIRST(&t->identities) : NULL;
 
-	(void)names;
-	(void)n_names;
-	(void)algorithms;
-	(void)n_algorithms;
 	if (!i)
 		return -1;
 	*ret_chain = i->chain;

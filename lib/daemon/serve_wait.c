@@ -67,17 +67,12 @@ void serve_end(struct serve_request *q, enum serve_end why)
 
 static int on_deadline(sd_event_source *source, uint64_t usec, void *arg)
 {
-	(void)source;
-	(void)usec;
 	serve_end(arg, SERVE_LATE);
 	return 0;
 }
 
 static int on_gone(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
-	(void)source;
-	(void)fd;
-	(void)events;
 	serve_end(arg, SERVE_GONE);
 	return 0;
 }

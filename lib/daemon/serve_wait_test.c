@@ -35,7 +35,6 @@ static void on_end(struct serve_request *q, enum serve_end why, void *arg)
 
 static void hold(struct serve_request *q, void *arg)
 {
-	(void)arg;
 	test.n_handled++;
 	assert_true(test.n_held < MANY);
 	assert_int_equal(serve_wait(q, test.deadline_ms, on_end, &test), 0);
@@ -51,7 +50,6 @@ static void answer_last(const char *json)
 /* As release cancels an assign: one request answers another. */
 static void answer_other(struct serve_request *q, void *arg)
 {
-	(void)arg;
 	answer_last("{\"cancelled\":true}");
 	serve_reply(q, 200, "{\"done\":true}");
 }
@@ -59,7 +57,6 @@ static void answer_other(struct serve_request *q, void *arg)
 /* The wait that was not needed in the end. */
 static void wait_and_answer(struct serve_request *q, void *arg)
 {
-	(void)arg;
 	assert_int_equal(serve_wait(q, 1000, on_end, &test), 0);
 	serve_reply(q, 200, "{\"at\":\"once\"}");
 }
@@ -94,7 +91,6 @@ static void turn_until_held(size_t n)
 
 static void an_answer_may_come_later(void **unused)
 {
-	(void)unused;
 	int fd = lab_ask(WAIT);
 	char c;
 
@@ -113,7 +109,6 @@ static void an_answer_may_come_later(void **unused)
 
 static void one_request_may_answer_another(void **unused)
 {
-	(void)unused;
 	int fd = lab_ask(WAIT);
 
 	turn_until_held(1);
@@ -124,7 +119,6 @@ static void one_request_may_answer_another(void **unused)
 
 static void what_stands_behind_a_waiting_request_waits_too(void **unused)
 {
-	(void)unused;
 	int fd = lab_ask(WAIT WAIT LAB_FINE_REQUEST);
 
 	turn_until_held(1);
@@ -141,7 +135,6 @@ static void what_stands_behind_a_waiting_request_waits_too(void **unused)
 
 static void waiting_has_a_deadline(void **unused)
 {
-	(void)unused;
 	uint64_t begin = lab_now_ms();
 
 	test.deadline_ms = 50;
@@ -157,7 +150,6 @@ static void waiting_has_a_deadline(void **unused)
 /* A reply that the client does not take yet is one all the same. */
 static void nothing_is_told_after_an_answer(void **unused)
 {
-	(void)unused;
 	size_t n = 4 << 20;
 	AUTO(free) char *large = malloc(n + 1);
 	int fd;
@@ -178,7 +170,6 @@ static void nothing_is_told_after_an_answer(void **unused)
 
 static void a_deadline_may_be_moved(void **unused)
 {
-	(void)unused;
 	uint64_t begin = lab_now_ms();
 	int fd = lab_ask(WAIT);
 
@@ -191,7 +182,6 @@ static void a_deadline_may_be_moved(void **unused)
 
 static void a_client_that_goes_away_is_noticed(void **unused)
 {
-	(void)unused;
 	int fd = lab_ask(WAIT);
 
 	turn_until_held(1);
@@ -215,7 +205,6 @@ static void a_client_that_goes_away_is_noticed(void **unused)
 
 static void a_client_that_is_killed_is_noticed(void **unused)
 {
-	(void)unused;
 	pid_t child = fork();
 
 	if (child == 0) {
@@ -232,7 +221,6 @@ static void a_client_that_is_killed_is_noticed(void **unused)
 
 static void who_has_only_finished_speaking_still_listens(void **unused)
 {
-	(void)unused;
 	int fd = lab_ask(WAIT);
 
 	shutdown(fd, SHUT_WR);
@@ -246,7 +234,6 @@ static void who_has_only_finished_speaking_still_listens(void **unused)
 
 static void many_wait_at_once(void **unused)
 {
-	(void)unused;
 	int fds[MANY];
 
 	for (size_t i = 0; i < MANY; i++)
@@ -271,7 +258,6 @@ static void many_wait_at_once(void **unused)
 
 static void a_server_that_ends_answers_all(void **unused)
 {
-	(void)unused;
 	int fds[MANY], idle = lab_ask(LAB_FINE_REQUEST), half = lab_ask("GET /wa");
 
 	lab_expect(idle, 200, "");
@@ -295,7 +281,6 @@ static void a_server_that_ends_answers_all(void **unused)
 /* As many as wait for the same thing. */
 static void one_answer_serves_many(void **unused)
 {
-	(void)unused;
 	struct serve_shared *shared = serve_shared_new(200, "text/plain", "news", 4);
 	int fds[MANY];
 
@@ -331,7 +316,6 @@ static int tcp_listener(struct sockaddr_in *sa)
 
 static void it_serves_tcp_too(void **unused)
 {
-	(void)unused;
 	struct serve_config c = config;
 	struct sockaddr_in sa;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

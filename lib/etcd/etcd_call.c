@@ -124,8 +124,6 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *arg)
 	struct etcd_call *c = arg;
 	int r;
 
-	(void)source;
-	(void)usec;
 	if (c->waits_for_login) {
 		deliver_error(c, -ETIMEDOUT, "no reply to the login in time");
 		return 0;
@@ -249,7 +247,6 @@ static int decode_token(struct json_object *reply, struct etcd_reply *ret, struc
 {
 	const char *token;
 
-	(void)ret;
 	return etcd_decode_login(reply, &token, err);
 }
 

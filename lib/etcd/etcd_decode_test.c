@@ -134,7 +134,6 @@ static void expect_refusal(decode_fn *decode, const char *reply, const char *wan
 
 static void a_range_of_3_4_is_understood(void **unused)
 {
-	(void)unused;
 	expect(etcd_decode_range,
 	       "{" HEADER
 	       ",\"kvs\":[{\"key\":\"L2E=\",\"create_revision\":\"2\",\"mod_revision\":\"3\","
@@ -147,7 +146,6 @@ static void a_range_of_3_4_is_understood(void **unused)
 
 static void blanks_and_order_do_not_matter(void **unused)
 {
-	(void)unused;
 	expect(etcd_decode_range,
 	       "{\"count\": \"1\", \"kvs\": [ {\"version\":\"1\", \"value\":\"eA==\", "
 	       "\"mod_revision\":\"4\", \"create_revision\":\"4\", \"key\":\"L2E=\"} ], " HEADER
@@ -157,7 +155,6 @@ static void blanks_and_order_do_not_matter(void **unused)
 
 static void zero_values_are_absent(void **unused)
 {
-	(void)unused;
 	expect(etcd_decode_range, "{}", "cluster 0 member 0 revision 0\nget 0");
 	expect(etcd_decode_range, "{" HEADER "}", IDS "\nget 0");
 	expect(etcd_decode_range, "{" HEADER ",\"count\":\"2\"}", IDS "\nget 2");
@@ -170,7 +167,6 @@ static void zero_values_are_absent(void **unused)
 
 static void numbers_may_be_numbers(void **unused)
 {
-	(void)unused;
 	expect(etcd_decode_range,
 	       "{\"header\":{\"cluster_id\":14841639068965178418,\"revision\":5},"
 	       "\"kvs\":[{\"key\":\"L2E=\",\"mod_revision\":3,\"version\":1}],\"count\":1}",
@@ -179,14 +175,12 @@ static void numbers_may_be_numbers(void **unused)
 
 static void unknown_fields_are_left_alone(void **unused)
 {
-	(void)unused;
 	expect(etcd_decode_range, "{" HEADER ",\"new\":{\"a\":[1]},\"count\":\"1\"}",
 	       IDS "\nget 1");
 }
 
 static void values_may_hold_any_byte(void **unused)
 {
-	(void)unused;
 	expect(etcd_decode_range,
 	       "{" HEADER ",\"kvs\":[{\"key\":\"L2E=\",\"value\":\"AP8A\"}],\"count\":\"1\"}",
 	       IDS "\nget 1 /a=\\x00\\xff\\x00(0,0,0,0) last /a");
@@ -194,7 +188,6 @@ static void values_may_hold_any_byte(void **unused)
 
 static void keys_with_a_nul_are_skipped_but_paged_over(void **unused)
 {
-	(void)unused;
 	/* "/a", "/\0b", "" */
 	expect(etcd_decode_range,
 	       "{" HEADER ",\"kvs\":[{\"key\":\"L2E=\",\"mod_revision\":\"2\"},"
@@ -214,7 +207,6 @@ static void keys_with_a_nul_are_skipped_but_paged_over(void **unused)
 
 static void a_wrong_type_is_named(void **unused)
 {
-	(void)unused;
 	static const char *const cases[][2] = {
 		{ "{\"header\":[]}", "\"header\"" },
 		{ "{\"header\":\"x\"}", "\"header\"" },
@@ -259,7 +251,6 @@ static void a_wrong_type_is_named(void **unused)
 /* A revision of -1 would make a watch start at 0, that is at any time. */
 static void minus_one_is_for_watch_ids_alone(void **unused)
 {
-	(void)unused;
 	expect_refusal(etcd_decode_range, "{\"header\":{\"revision\":\"-1\"}}", "\"revision\"");
 	expect_refusal(etcd_decode_range, "{\"kvs\":[{\"key\":\"YQ==\",\"mod_revision\":\"-1\"}]}",
 		       "\"mod_revision\"");
@@ -270,7 +261,6 @@ static void minus_one_is_for_watch_ids_alone(void **unused)
 
 static void every_operation_of_a_transaction_has_its_reply(void **unused)
 {
-	(void)unused;
 	expect(etcd_decode_txn,
 	       "{" HEADER ",\"succeeded\":true,\"responses\":["
 	       "{\"response_put\":{\"header\":{\"revision\":\"5\"}}},"
@@ -285,14 +275,12 @@ static void every_operation_of_a_transaction_has_its_reply(void **unused)
 
 static void compares_that_failed_are_told_by_absence(void **unused)
 {
-	(void)unused;
 	expect(etcd_decode_txn, "{" HEADER "}", IDS);
 	expect(etcd_decode_txn, "{" HEADER ", \"responses\":[]}", IDS);
 }
 
 static void a_transaction_that_is_not_understood_is_refused(void **unused)
 {
-	(void)unused;
 	const char *no_kind = "etcd's reply: an operation of no known kind";
 
 	expect_refusal(etcd_decode_txn, "{}", "etcd's reply to a transaction has no revision");
@@ -318,7 +306,6 @@ static void a_transaction_that_is_not_understood_is_refused(void **unused)
 
 static void lease_replies_are_understood(void **unused)
 {
-	(void)unused;
 	expect(etcd_decode_grant, "{" HEADER ",\"ID\":\"777\",\"TTL\":\"20\"}",
 	       IDS " lease 777 ttl 20");
 	expect(etcd_decode_keepalive, "{\"result\":{" HEADER ",\"ID\":\"777\",\"TTL\":\"20\"}}",
@@ -336,7 +323,6 @@ static void lease_replies_are_understood(void **unused)
 
 static void a_token_must_be_fit_for_a_header_line(void **unused)
 {
-	(void)unused;
 	static const char *const bad[] = { "{}",
 					   "{\"token\":\"\"}",
 					   "{\"token\":1}",
@@ -403,7 +389,6 @@ static void expect_watch_refusal(const char *message, int code, const char *want
 
 static void messages_about_the_watch_itself(void **unused)
 {
-	(void)unused;
 	expect_watch("{\"result\":{" HEADER ",\"watch_id\":\"5\",\"created\":true}}",
 		     "id 5 revision 5 created");
 	expect_watch("{\"result\":{" HEADER ",\"watch_id\":\"3\"}}", "id 3 revision 5");
@@ -422,7 +407,6 @@ static void messages_about_the_watch_itself(void **unused)
 
 static void events_of_both_versions(void **unused)
 {
-	(void)unused;
 	expect_watch("{\"result\":{" HEADER ",\"watch_id\":\"1\",\"events\":["
 		     "{\"kv\":{\"key\":\"L2E=\",\"create_revision\":\"4\",\"mod_revision\":\"5\","
 		     "\"version\":\"2\",\"value\":\"eA==\",\"lease\":\"7\"}},"
@@ -443,7 +427,6 @@ static void events_of_both_versions(void **unused)
 
 static void an_error_in_the_stream_is_in_etcds_words(void **unused)
 {
-	(void)unused;
 	expect_watch_refusal(
 		"{\"error\":{\"grpc_code\":14,\"http_code\":503,\"message\":\"transport is "
 		"closing\",\"http_status\":\"Service Unavailable\"}}",
@@ -461,7 +444,6 @@ static void an_error_in_the_stream_is_in_etcds_words(void **unused)
 /* With a status other than 200 the stream's body is an error as of any other call. */
 static void an_error_of_unary_shape_is_in_etcds_words_too(void **unused)
 {
-	(void)unused;
 	expect_watch_refusal("{\"error\":\"etcdserver: invalid auth token\",\"message\":"
 			     "\"etcdserver: invalid auth token\",\"code\":16}",
 			     -EPROTO, "etcd ended the stream: etcdserver: invalid auth token");
@@ -473,7 +455,6 @@ static void an_error_of_unary_shape_is_in_etcds_words_too(void **unused)
 
 static void a_message_that_is_not_understood_is_refused(void **unused)
 {
-	(void)unused;
 	static const char *const cases[][2] = {
 		{ "{}", "etcd's stream: neither a result nor an error" },
 		{ "{\"result\":null}", "etcd's stream: neither a result nor an error" },

@@ -18,7 +18,6 @@ static void expect(char *text, const char *want)
 
 static void a_range_says_only_what_it_must(void **unused)
 {
-	(void)unused;
 	struct etcd_range key = { .key = "/a", .key_len = 2 };
 	struct etcd_range all = {
 		.key = "/a/\0", /* the next page: after a key "/a/" */
@@ -40,13 +39,11 @@ static void a_range_says_only_what_it_must(void **unused)
 
 static void an_empty_transaction_is_an_empty_object(void **unused)
 {
-	(void)unused;
 	expect(etcd_encode_txn(&(struct store_txn){ 0 }), "{}");
 }
 
 static void compares_name_target_relation_and_number(void **unused)
 {
-	(void)unused;
 	const struct {
 		struct store_compare compare;
 		const char *want;
@@ -87,7 +84,6 @@ static void compares_name_target_relation_and_number(void **unused)
 
 static void operations_say_only_what_they_must(void **unused)
 {
-	(void)unused;
 	const struct {
 		struct store_op op;
 		const char *want;
@@ -138,7 +134,6 @@ static void operations_say_only_what_they_must(void **unused)
 
 static void a_transaction_keeps_the_order_of_its_parts(void **unused)
 {
-	(void)unused;
 	const struct store_compare compares[] = {
 		{ .key = "b", .target = STORE_VERSION, .number = 1 },
 		{ .key = "a", .target = STORE_VERSION, .number = 2 },
@@ -161,7 +156,6 @@ static void a_transaction_keeps_the_order_of_its_parts(void **unused)
 
 static void leases_have_capital_letters(void **unused)
 {
-	(void)unused;
 	expect(etcd_encode_grant(777, 20), "{\"ID\":\"777\",\"TTL\":\"20\"}");
 	expect(etcd_encode_grant(INT64_MAX, 1), "{\"ID\":\"9223372036854775807\",\"TTL\":\"1\"}");
 	expect(etcd_encode_lease(777), "{\"ID\":\"777\"}");
@@ -169,7 +163,6 @@ static void leases_have_capital_letters(void **unused)
 
 static void a_login_survives_odd_passwords(void **unused)
 {
-	(void)unused;
 	expect(etcd_encode_login("roost", "secret"),
 	       "{\"name\":\"roost\",\"password\":\"secret\"}");
 	expect(etcd_encode_login("r", "\"\\\n\t/ä"),
@@ -179,7 +172,6 @@ static void a_login_survives_odd_passwords(void **unused)
 
 static void a_watch_asks_for_fragments_and_progress(void **unused)
 {
-	(void)unused;
 	expect(etcd_encode_watch(5, "/r/", "/r0", 122),
 	       "{\"create_request\":{\"watch_id\":\"5\",\"key\":\"L3Iv\",\"range_end\":\"L3Iw\","
 	       "\"start_revision\":\"122\",\"fragment\":true,\"progress_notify\":true}}");

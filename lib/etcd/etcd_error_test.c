@@ -104,7 +104,6 @@ static const char *quoted(const char *message)
 
 static void every_known_error_in_the_shape_of_3_4(void **unused)
 {
-	(void)unused;
 	for (const struct known *k = known; k < known + ARRAY_SIZE(known); k++) {
 		const char *m = quoted(k->message);
 
@@ -117,7 +116,6 @@ static void every_known_error_in_the_shape_of_3_4(void **unused)
 
 static void every_known_error_in_the_shape_of_gateway_v2(void **unused)
 {
-	(void)unused;
 	for (const struct known *k = known; k < known + ARRAY_SIZE(known); k++) {
 		const char *m = quoted(k->message);
 
@@ -129,7 +127,6 @@ static void every_known_error_in_the_shape_of_gateway_v2(void **unused)
 
 static void every_known_error_in_the_shapes_of_streams(void **unused)
 {
-	(void)unused;
 	for (const struct known *k = known; k < known + ARRAY_SIZE(known); k++) {
 		const char *m = quoted(k->message);
 
@@ -144,7 +141,6 @@ static void every_known_error_in_the_shapes_of_streams(void **unused)
 /* Statuses differ between versions and proxies: code and words alone count. */
 static void the_status_does_not_matter_when_there_is_a_code(void **unused)
 {
-	(void)unused;
 	for (const struct known *k = known; k < known + ARRAY_SIZE(known); k++)
 		expect_known(k, 418, "{\"code\":%d,\"message\":\"%s\"}", k->code,
 			     quoted(k->message));
@@ -152,7 +148,6 @@ static void the_status_does_not_matter_when_there_is_a_code(void **unused)
 
 static void plain_texts_of_etcd_itself(void **unused)
 {
-	(void)unused;
 	expect(404, "404 page not found\n", -EIO, "", "HTTP status 404: 404 page not found");
 	expect(405, "Method Not Allowed\n", -EIO, "", "HTTP status 405: Method Not Allowed");
 	/* a client certificate with a CN while authentication is on */
@@ -164,7 +159,6 @@ static void plain_texts_of_etcd_itself(void **unused)
 
 static void a_proxy_speaks_html(void **unused)
 {
-	(void)unused;
 	expect(502, "<html>\r\n<body>Bad Gateway</body></html>", -EIO, "em",
 	       "HTTP status 502: <html>?");
 	expect(504, "<html>timeout</html>", -EIO, "em", "HTTP status 504: <html>timeout</html>");
@@ -175,7 +169,6 @@ static void a_proxy_speaks_html(void **unused)
 
 static void no_body_or_half_a_body_is_judged_by_the_status(void **unused)
 {
-	(void)unused;
 	expect(503, "", -EIO, "em", "HTTP status 503: ");
 	expect(204, "", -EBADMSG, "m", "HTTP status 204: ");
 	expect(500, "{\"error\":\"con", -EIO, "em", "HTTP status 500: {\"error\":\"con");
@@ -188,7 +181,6 @@ static void no_body_or_half_a_body_is_judged_by_the_status(void **unused)
 
 static void odd_types_do_no_harm(void **unused)
 {
-	(void)unused;
 	expect(500, "{\"code\":\"14\",\"message\":\"x\"}", -EIO, "m", "x");
 	expect(503, "{\"code\":14,\"message\":5}", -EAGAIN, "em", "etcd gave no reason");
 	expect(503, "{\"code\":14}", -EAGAIN, "em", "etcd gave no reason");
@@ -200,7 +192,6 @@ static void odd_types_do_no_harm(void **unused)
 
 static void a_long_text_is_cut_and_control_characters_do_not_get_through(void **unused)
 {
-	(void)unused;
 	char body[2000], want[256];
 
 	memset(body, 'x', sizeof(body) - 1);

@@ -229,8 +229,6 @@ static void on_end(const struct http_reply *reply, void *arg)
 
 static int on_not_created(sd_event_source *source, uint64_t usec, void *arg)
 {
-	(void)source;
-	(void)usec;
 	stream_failed(arg, "not every watch was confirmed within 5 s");
 	return 0;
 }
@@ -244,8 +242,6 @@ static int on_silence(sd_event_source *source, uint64_t usec, void *arg)
 	struct etcd *e = arg;
 	uint64_t heard = e->endpoints[e->stream.endpoint].heard, now = clock_monotonic_us();
 
-	(void)source;
-	(void)usec;
 	/* Any reply of this endpoint, to whatever, is a proof of life. */
 	if (now - heard >= SILENCE_USEC)
 		probe_now(e);

@@ -44,8 +44,6 @@ bool etcd_armed(sd_event_source *source)
 
 int etcd_on_wake(sd_event_source *source, uint64_t usec, void *arg)
 {
-	(void)source;
-	(void)usec;
 	etcd_wake(arg);
 	return 0;
 }
@@ -227,8 +225,6 @@ static void recheck(struct etcd_watch *w);
 
 static int on_recheck_again(sd_event_source *source, uint64_t usec, void *arg)
 {
-	(void)source;
-	(void)usec;
 	recheck(arg);
 	return 0;
 }
@@ -271,8 +267,6 @@ static int on_recheck_time(sd_event_source *source, uint64_t usec, void *arg)
 	struct etcd *e = arg;
 	struct etcd_watch *w;
 
-	(void)source;
-	(void)usec;
 	TAILQ_FOREACH(w, &e->watches, entry)
 		recheck(w);
 	/* Spread over a tenth, or a thousand nodes would ask at once. */
@@ -321,7 +315,6 @@ static int on_work(sd_event_source *source, void *arg)
 	struct etcd_watch *w;
 	bool busy;
 
-	(void)source;
 	w = next_to_list(e, &busy);
 	if (busy)
 		return 0;

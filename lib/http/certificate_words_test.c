@@ -28,14 +28,12 @@ static void says(int64_t from, int64_t until, enum log_level level, const char *
 
 static void what_is_valid_for_long_is_not_worth_a_word(void **unused)
 {
-	(void)unused;
 	says(-DAY, 14 * DAY + 1, 0, NULL);
 	says(-DAY, 3650 * DAY, 0, NULL);
 }
 
 static void the_last_two_weeks_are_a_warning(void **unused)
 {
-	(void)unused;
 	says(-DAY, 14 * DAY, LOG_LEVEL_WARNING,
 	     "/c.crt expires on 2026-12-01T00:00:00Z, in 14 days: renew it");
 	says(-DAY, DAY, LOG_LEVEL_WARNING,
@@ -46,7 +44,6 @@ static void the_last_two_weeks_are_a_warning(void **unused)
 
 static void an_invalid_one_is_an_error(void **unused)
 {
-	(void)unused;
 	says(-DAY, 0, LOG_LEVEL_ERROR, "/c.crt expired on 2026-11-17T00:00:00Z: renew it");
 	says(-2 * DAY, -DAY, LOG_LEVEL_ERROR, "/c.crt expired on 2026-11-16T00:00:00Z: renew it");
 	says(DAY, 100 * DAY, LOG_LEVEL_ERROR,
@@ -59,7 +56,6 @@ static void an_unknown_one_is_not_spoken_of(void **unused)
 	enum log_level level;
 	struct err text;
 
-	(void)unused;
 	assert_false(certificate_words(&c, "x", "y", NOW, &level, &text));
 }
 

@@ -123,10 +123,6 @@ static int before_sending(void *arg, char *remote, char *local, int remote_port,
 {
 	struct http_call *c = arg;
 
-	(void)remote;
-	(void)local;
-	(void)remote_port;
-	(void)local_port;
 	return c->sendings++ && c->once ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
@@ -135,8 +131,6 @@ static int on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
 	unsigned ms = 20000;
 
-	(void)arg;
-	(void)purpose;
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
 	return CURL_SOCKOPT_OK;
 }
@@ -315,7 +309,6 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *arg)
 	struct http *h = arg;
 	int running, mask = 0;
 
-	(void)source;
 	if (events & EPOLLIN)
 		mask |= CURL_CSELECT_IN;
 	if (events & EPOLLOUT)
@@ -332,8 +325,6 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *arg)
 	struct http *h = arg;
 	int running;
 
-	(void)source;
-	(void)usec;
 	curl_multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0, &running);
 	work_off(h);
 	return 0;
@@ -343,7 +334,6 @@ static int set_timer(CURLM *multi, long ms, void *arg)
 {
 	struct http *h = arg;
 
-	(void)multi;
 	if (ms < 0)
 		return sd_event_source_set_enabled(h->timer, SD_EVENT_OFF) < 0 ? -1 : 0;
 	if (sd_event_source_set_time_relative(h->timer, (uint64_t)ms * 1000) < 0 ||
@@ -358,7 +348,6 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *a
 	struct http *h = arg;
 	uint32_t events = 0;
 
-	(void)easy;
 	if (what == CURL_POLL_REMOVE) {
 		sd_event_source_disable_unref(source);
 		curl_multi_assign(h->multi, fd, NULL);

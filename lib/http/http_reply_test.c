@@ -52,7 +52,6 @@ static void expect(const char *data, const char *want)
 
 static void replies_are_read(void **unused)
 {
-	(void)unused;
 	expect("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "200 hello");
 	expect("HTTP/1.1 503 Not now\r\nX: y\r\ncontent-LENGTH:5  \r\nZ:\r\n\r\nhello",
 	       "503 hello");
@@ -65,7 +64,6 @@ static void replies_are_read(void **unused)
 
 static void what_follows_is_not_looked_at(void **unused)
 {
-	(void)unused;
 	expect("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 500 \r\n\r\n", "200 {}");
 	expect("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n123456789abcdefghi", "200 123456789");
 	/* Nor is what follows a failure. */
@@ -76,7 +74,6 @@ static void what_follows_is_not_looked_at(void **unused)
 
 static void a_part_is_not_enough(void **unused)
 {
-	(void)unused;
 	const char *whole = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
 	for (size_t n = 1; n < strlen(whole); n++)
@@ -87,7 +84,6 @@ static void a_part_is_not_enough(void **unused)
 
 static void other_things_are_refused(void **unused)
 {
-	(void)unused;
 	const char *begins = BAD("the reply does not begin like one of HTTP/1.1");
 
 	expect("\r\n\r\n", begins);
@@ -112,7 +108,6 @@ static void other_things_are_refused(void **unused)
 
 static void broken_lines_are_refused(void **unused)
 {
-	(void)unused;
 	const char *line = BAD("the reply's head has a broken line");
 	const char *field = BAD("the reply's head has a line that is no field");
 
@@ -127,7 +122,6 @@ static void broken_lines_are_refused(void **unused)
 
 static void there_are_limits(void **unused)
 {
-	(void)unused;
 	char head[HTTP_REPLY_HEAD_MAX + 1];
 
 	expect("HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\n",

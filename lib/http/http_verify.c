@@ -54,7 +54,6 @@ static int on_certificate(int ok, X509_STORE_CTX *store)
 
 static CURLcode on_context(CURL *easy, void *context, void *arg)
 {
-	(void)easy;
 	/* The mode stays what libcurl has chosen. */
 	if (SSL_CTX_set_ex_data(context, index_of_ours(), arg) == 1)
 		SSL_CTX_set_verify(context, SSL_CTX_get_verify_mode(context), on_certificate);

@@ -11,7 +11,6 @@ static int maybe_read(const struct field *f, struct json_at in, void *at)
 {
 	bool yes;
 
-	(void)f;
 	if (json_read_bool(in, &yes) <= 0)
 		return -EINVAL;
 	*(enum maybe *)at = yes ? MAYBE_YES : MAYBE_NO;
@@ -21,15 +20,12 @@ static int maybe_read(const struct field *f, struct json_at in, void *at)
 static int maybe_write(const struct field *f, const void *at, const void *usual,
 		       struct json_object **ret)
 {
-	(void)f;
-	(void)usual;
 	*ret = json_object_new_boolean(*(const enum maybe *)at == MAYBE_YES);
 	return *ret ? 0 : -ENOMEM;
 }
 
 static bool maybe_equal(const struct field *f, const void *a, const void *b)
 {
-	(void)f;
 	return *(const enum maybe *)a == *(const enum maybe *)b;
 }
 
@@ -61,7 +57,6 @@ static int neighbour_read(const struct field *f, struct json_at in, void *at)
 	size_t len;
 	int r = json_read_text(in, JSON_STRING_MAX, &text);
 
-	(void)f;
 	if (r <= 0)
 		return r < 0 ? r : -EINVAL;
 	zone = strchr(text, '%');
@@ -86,8 +81,6 @@ static int neighbour_write(const struct field *f, const void *at, const void *us
 	const struct neighbour *n = at;
 	char address[ADDRESS_TEXT] = "", text[ADDRESS_TEXT + IF_NAME_TEXT];
 
-	(void)f;
-	(void)usual;
 	if (n->address.family)
 		address_print(&n->address, address);
 	snprintf(text, sizeof(text), "%s%s%s", address, n->zone[0] ? "%" : "", n->zone);
@@ -99,7 +92,6 @@ static bool neighbour_equal(const struct field *f, const void *a, const void *b)
 {
 	const struct neighbour *x = a, *y = b;
 
-	(void)f;
 	return x->address.family == y->address.family && strcmp(x->zone, y->zone) == 0 &&
 	       (!x->address.family || address_compare(&x->address, &y->address) == 0);
 }

@@ -39,8 +39,6 @@ static int address_field_write(const struct field *f, const void *at, const void
 	const struct address *a = at;
 	char text[ADDRESS_TEXT] = "";
 
-	(void)f;
-	(void)usual;
 	return text_value(a->family ? address_print(a, text) : "", ret);
 }
 
@@ -48,7 +46,6 @@ static bool address_field_equal(const struct field *f, const void *a, const void
 {
 	const struct address *x = a, *y = b;
 
-	(void)f;
 	return x->family == y->family && (!x->family || address_compare(x, y) == 0);
 }
 
@@ -112,8 +109,6 @@ static int prefix_field_write(const struct field *f, const void *at, const void 
 	const struct prefix *p = at;
 	char text[PREFIX_TEXT] = "";
 
-	(void)f;
-	(void)usual;
 	return text_value(p->address.family ? prefix_print(p, text) : "", ret);
 }
 
@@ -131,7 +126,6 @@ static bool prefix_field_equal(const struct field *f, const void *a, const void 
 {
 	const struct prefix *x = a, *y = b;
 
-	(void)f;
 	return x->address.family == y->address.family &&
 	       (!x->address.family || prefix_compare(x, y) == 0);
 }
@@ -185,7 +179,6 @@ static int mac_read(const struct field *f, struct json_at in, void *at)
 	struct mac mac;
 	int r = json_read_text(in, JSON_STRING_MAX, &text);
 
-	(void)f;
 	if (r < 0)
 		return r;
 	/* The lowest bit of the first byte marks groups: no device has such an address. */
@@ -202,8 +195,6 @@ static int mac_write(const struct field *f, const void *at, const void *usual,
 	const uint8_t *b = ((const struct mac *)at)->bytes;
 	char text[18];
 
-	(void)f;
-	(void)usual;
 	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4],
 		 b[5]);
 	return text_value(text, ret);
@@ -211,7 +202,6 @@ static int mac_write(const struct field *f, const void *at, const void *usual,
 
 static bool mac_equal(const struct field *f, const void *a, const void *b)
 {
-	(void)f;
 	return memcmp(a, b, sizeof(struct mac)) == 0;
 }
 
@@ -228,7 +218,6 @@ static void labels_done(const struct field *f, void *at)
 {
 	struct label_map *map = at;
 
-	(void)f;
 	free(map->v);
 	free(map->store);
 	*map = (struct label_map){ 0 };
@@ -308,8 +297,6 @@ static int labels_write(const struct field *f, const void *at, const void *usual
 	AUTO(json_put) struct json_object *object = json_object_new_object();
 	const struct label_map *map = at;
 
-	(void)f;
-	(void)usual;
 	if (!object)
 		return -ENOMEM;
 	for (size_t i = 0; i < map->n; i++) {
@@ -328,7 +315,6 @@ static bool labels_equal(const struct field *f, const void *a, const void *b)
 {
 	const struct label_map *x = a, *y = b;
 
-	(void)f;
 	if (x->n != y->n)
 		return false;
 	for (size_t i = 0; i < x->n; i++)

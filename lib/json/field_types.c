@@ -51,20 +51,16 @@ static const char *text_of(const void *at)
 static int text_write(const struct field *f, const void *at, const void *usual,
 		      struct json_object **ret)
 {
-	(void)f;
-	(void)usual;
 	return text_value(text_of(at), ret);
 }
 
 static bool text_equal(const struct field *f, const void *a, const void *b)
 {
-	(void)f;
 	return strcmp(text_of(a), text_of(b)) == 0;
 }
 
 static void text_done(const struct field *f, void *at)
 {
-	(void)f;
 	free(*(char **)at);
 	*(char **)at = NULL;
 }
@@ -101,8 +97,6 @@ static int json_field_write(const struct field *f, const void *at, const void *u
 {
 	const char *text = text_of(at);
 
-	(void)f;
-	(void)usual;
 	return json_parse(text, strlen(text), ret, NULL);
 }
 
@@ -139,15 +133,12 @@ static int number_read(const struct field *f, struct json_at in, void *at)
 static int number_write(const struct field *f, const void *at, const void *usual,
 			struct json_object **ret)
 {
-	(void)f;
-	(void)usual;
 	*ret = json_object_new_int64(*(const uint32_t *)at);
 	return *ret ? 0 : -ENOMEM;
 }
 
 static bool number_equal(const struct field *f, const void *a, const void *b)
 {
-	(void)f;
 	return *(const uint32_t *)a == *(const uint32_t *)b;
 }
 
@@ -160,22 +151,18 @@ const struct field_type field_number = {
 
 static int revision_read(const struct field *f, struct json_at in, void *at)
 {
-	(void)f;
 	return json_read_integer(in, 0, INT64_MAX, at) < 0 ? -EINVAL : 0;
 }
 
 static int revision_write(const struct field *f, const void *at, const void *usual,
 			  struct json_object **ret)
 {
-	(void)f;
-	(void)usual;
 	*ret = json_object_new_int64(*(const int64_t *)at);
 	return *ret ? 0 : -ENOMEM;
 }
 
 static bool revision_equal(const struct field *f, const void *a, const void *b)
 {
-	(void)f;
 	return *(const int64_t *)a == *(const int64_t *)b;
 }
 
@@ -193,22 +180,18 @@ static int flag_init(const struct field *f, void *at)
 
 static int flag_read(const struct field *f, struct json_at in, void *at)
 {
-	(void)f;
 	return json_read_bool(in, at) < 0 ? -EINVAL : 0;
 }
 
 static int flag_write(const struct field *f, const void *at, const void *usual,
 		      struct json_object **ret)
 {
-	(void)f;
-	(void)usual;
 	*ret = json_object_new_boolean(*(const bool *)at);
 	return *ret ? 0 : -ENOMEM;
 }
 
 static bool flag_equal(const struct field *f, const void *a, const void *b)
 {
-	(void)f;
 	return *(const bool *)a == *(const bool *)b;
 }
 
@@ -249,7 +232,6 @@ static int choice_read(const struct field *f, struct json_at in, void *at)
 static int choice_write(const struct field *f, const void *at, const void *usual,
 			struct json_object **ret)
 {
-	(void)usual;
 	return text_value(f->choices[*(const unsigned *)at], ret);
 }
 
@@ -264,21 +246,17 @@ const struct field_type field_choice = {
 
 static int time_read(const struct field *f, struct json_at in, void *at)
 {
-	(void)f;
 	return json_read_time(in, at) < 0 ? -EINVAL : 0;
 }
 
 static int time_write(const struct field *f, const void *at, const void *usual,
 		      struct json_object **ret)
 {
-	(void)f;
-	(void)usual;
 	return text_value(at, ret);
 }
 
 static bool time_equal(const struct field *f, const void *a, const void *b)
 {
-	(void)f;
 	return strcmp(a, b) == 0;
 }
 

@@ -15,7 +15,6 @@
 
 static void commas_and_names_come_by_themselves(void **unused)
 {
-	(void)unused;
 	struct json_out out = { 0 };
 	AUTO(free) char *text = NULL;
 	struct address a, none = { 0 };
@@ -45,7 +44,6 @@ static void commas_and_names_come_by_themselves(void **unused)
 
 static void any_text_comes_back_from_a_reader(void **unused)
 {
-	(void)unused;
 	const char *const texts[] = { "",           "\"", "\\", "a\nb\tc\x01\x1f", "\x7f", "ü\"ü",
 				      "ends in \\", "[",  "{" };
 
@@ -69,7 +67,6 @@ static void any_text_comes_back_from_a_reader(void **unused)
 
 static void a_long_text_grows_the_buffer(void **unused)
 {
-	(void)unused;
 	struct json_out out = { 0 };
 	AUTO(free) char *text = NULL, *big = malloc(100001);
 
@@ -85,7 +82,6 @@ static void a_long_text_grows_the_buffer(void **unused)
 
 static void a_failure_on_the_way_shows_at_the_end(void **unused)
 {
-	(void)unused;
 	struct json_out out = { 0 };
 	char *text = NULL;
 

@@ -78,7 +78,6 @@ static void expect(const char *text, int result, const char *want)
 
 static void objects_come_out_whatever_the_pieces(void **unused)
 {
-	(void)unused;
 	expect("{}", 0, "{}\n");
 	expect("{\"a\":1}", 0, "{\"a\":1}\n");
 	expect("{\"a\":1}{\"b\":[1,2,{\"c\":null}]}{\"d\":\"}{\"}", 0,
@@ -89,14 +88,12 @@ static void objects_come_out_whatever_the_pieces(void **unused)
 
 static void blanks_between_objects_are_nothing(void **unused)
 {
-	(void)unused;
 	expect("\n\r\t {}\n\n{ \"a\" : 1 }  \n", 0, "{}\n{\"a\":1}\n");
 	expect(" \n", 0, "");
 }
 
 static void nothing_at_all_is_a_fine_stream(void **unused)
 {
-	(void)unused;
 	struct seen seen = { .text = "" };
 	AUTO(json_stream_free) struct json_stream *s = make(LIMIT, &seen);
 
@@ -107,7 +104,6 @@ static void nothing_at_all_is_a_fine_stream(void **unused)
 
 static void only_objects_are_accepted(void **unused)
 {
-	(void)unused;
 	const char *bad[] = { "[]",    "[{}]",   "1", "\"a\"", "null",           "true",
 			      "hello", "<html>", "}", ",{}",   "\xef\xbb\xbf{}", "\v{}" };
 
@@ -119,7 +115,6 @@ static void only_objects_are_accepted(void **unused)
 
 static void broken_objects_end_the_stream_after_the_good_ones(void **unused)
 {
-	(void)unused;
 	const char *bad[] = { "{a:1}",      "{\"a\":1,}",  "{\"a\" 1}", "{\"a\":}",
 			      "{\"a\":01}", "{\"a\":nul}", "{/*x*/}",   "{\"a\":\"\\x\"}" };
 
@@ -133,7 +128,6 @@ static void broken_objects_end_the_stream_after_the_good_ones(void **unused)
 
 static void a_nul_byte_is_not_json(void **unused)
 {
-	(void)unused;
 	expect_bytes(LIMIT, "\0{}", 3, -EBADMSG, "");
 	expect_bytes(LIMIT, "{}\0{}", 5, -EBADMSG, "{}\n");
 	expect_bytes(LIMIT, "{\"a\":\0}", 7, -EBADMSG, "");
@@ -142,7 +136,6 @@ static void a_nul_byte_is_not_json(void **unused)
 
 static void bytes_that_are_not_utf8_are_refused(void **unused)
 {
-	(void)unused;
 	const char *bad[] = { "\xff",     "\x80",         "\xc3(",        "\xe2\x82",
 			      "\xc0\x80", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf4\x90\x80\x80",
 			      "\xf5" };
@@ -157,7 +150,6 @@ static void bytes_that_are_not_utf8_are_refused(void **unused)
 
 static void a_character_may_come_in_pieces(void **unused)
 {
-	(void)unused;
 	const char *good[] = { "\xc2\x80",         "\xdf\xbf",        "\xe0\xa0\x80",
 			       "\xe2\x82\xac",     "\xed\x9f\xbf",    "\xef\xbf\xbf",
 			       "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf" };
@@ -172,7 +164,6 @@ static void a_character_may_come_in_pieces(void **unused)
 
 static void an_object_cut_off_is_told_with_its_length(void **unused)
 {
-	(void)unused;
 	struct seen seen = { .text = "" };
 	AUTO(json_stream_free) struct json_stream *s = make(LIMIT, &seen);
 	struct err err = { "" };
@@ -198,7 +189,6 @@ static char *object_of(size_t size)
 
 static void the_limit_itself_is_allowed_and_one_byte_more_is_not(void **unused)
 {
-	(void)unused;
 	AUTO(free) char *fits = object_of(40), *does_not = object_of(41);
 	AUTO(free) char *both = NULL, *line = NULL;
 
@@ -211,14 +201,12 @@ static void the_limit_itself_is_allowed_and_one_byte_more_is_not(void **unused)
 
 static void the_limit_is_per_object_and_blanks_do_not_count(void **unused)
 {
-	(void)unused;
 	expect_bytes(7, "   \n{\"a\":1}     {\"b\":2}      {\"c\":3}", 36, 0,
 		     "{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n");
 }
 
 static void an_object_that_never_ends_is_given_up_at_the_limit(void **unused)
 {
-	(void)unused;
 	struct seen seen = { .text = "" };
 	AUTO(json_stream_free) struct json_stream *s = make(LIMIT, &seen);
 	struct err err = { "" };
@@ -244,7 +232,6 @@ static void nest(char *text, size_t depth)
 
 static void depth_is_limited_to_sixteen(void **unused)
 {
-	(void)unused;
 	char text[512], line[520];
 
 	for (size_t depth = 1; depth <= 16; depth++) {
@@ -261,7 +248,6 @@ static void depth_is_limited_to_sixteen(void **unused)
 
 static void an_error_of_the_callback_stops_the_stream_for_good(void **unused)
 {
-	(void)unused;
 	struct seen seen = { .answer = -ENOLINK, .answer_at = 2 };
 	AUTO(json_stream_free) struct json_stream *s = make(LIMIT, &seen);
 	struct err err = { "" };
@@ -276,7 +262,6 @@ static void an_error_of_the_callback_stops_the_stream_for_good(void **unused)
 
 static void nothing_after_a_broken_object_is_trusted(void **unused)
 {
-	(void)unused;
 	struct seen seen = { .text = "" };
 	AUTO(json_stream_free) struct json_stream *s = make(LIMIT, &seen);
 
@@ -288,7 +273,6 @@ static void nothing_after_a_broken_object_is_trusted(void **unused)
 
 static void small_objects_follow_a_big_one(void **unused)
 {
-	(void)unused;
 	const size_t big = 1024 * 1024;
 	AUTO(free) char *text = object_of(big);
 

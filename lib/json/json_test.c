@@ -24,7 +24,6 @@ static void parse_fails(const char *text, size_t len, const char *want)
 
 static void text_that_is_not_one_object_is_refused_with_its_place(void **unused)
 {
-	(void)unused;
 	PARSE_FAILS("", "not a whole JSON object: ends at byte 0");
 	PARSE_FAILS("{\"a\":1", "not a whole JSON object: ends at byte 6");
 	PARSE_FAILS("12", "not a whole JSON object: ends at byte 2");
@@ -44,7 +43,6 @@ static void depth_and_size_are_limited(void **unused)
 	struct json_object *object = NULL;
 	struct err err;
 
-	(void)unused;
 	PARSE_FAILS("{\"a\":[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]}",
 		    "not valid JSON at byte 21: nesting too deep");
 	memset(big, ' ', sizeof(big));
@@ -58,7 +56,6 @@ static void blanks_around_the_object_are_fine_and_no_nul_is_needed(void **unused
 {
 	struct json_object *object = NULL;
 
-	(void)unused;
 	assert_int_equal(json_parse(" {\"a\":1}\n", 9, &object, NULL), 0);
 	json_object_put(object);
 	assert_int_equal(json_parse("{}garbage", 2, &object, NULL), 0);
@@ -113,7 +110,6 @@ static void absent_and_null_leave_the_default_alone(void **unused)
 	int64_t i = 7;
 	bool b = true;
 
-	(void)unused;
 	assert_int_equal(READ("null", json_read_text(at, 10, &text)), 0);
 	assert_int_equal(READ("null", json_read_integer(at, 0, 1, &i)), 0);
 	assert_int_equal(READ("null", json_read_bool(at, &b)), 0);
@@ -136,7 +132,6 @@ static void another_type_is_refused_not_converted(void **unused)
 	size_t n;
 	bool b;
 
-	(void)unused;
 	REFUSED("24.0", json_read_integer(at, 0, 99, &i),
 		"field \"f\": 24.0 is a fraction, not an integer");
 	REFUSED("\"24\"", json_read_integer(at, 0, 99, &i),
@@ -159,7 +154,6 @@ static void integers_keep_to_their_range(void **unused)
 {
 	int64_t i = 0;
 
-	(void)unused;
 	assert_int_equal(READ("24", json_read_integer(at, 24, 32, &i)), 1);
 	assert_int_equal(i, 24);
 	assert_int_equal(READ("32", json_read_integer(at, 24, 32, &i)), 1);
@@ -178,7 +172,6 @@ static void strings_are_short_and_without_nul(void **unused)
 {
 	const char *text = NULL;
 
-	(void)unused;
 	assert_int_equal(READ("\"abc\"", json_read_text(at, 3, &text) + strcmp(text, "abc")), 1);
 	REFUSED("\"abcd\"", json_read_text(at, 3, &text), "field \"f\": 4 bytes are more than 3");
 	REFUSED("\"a\\u0000b\"", json_read_text(at, 9, &text),
@@ -190,7 +183,6 @@ static void a_value_in_a_message_is_cut_and_harmless(void **unused)
 	char value[400] = "\"";
 	int64_t i;
 
-	(void)unused;
 	REFUSED("\"\\u001b[31m\xc3\xa4\x7f\"", json_read_integer(at, 0, 1, &i),
 		"field \"f\": \"\\u001b[31m???\" is a string, not an integer");
 	memset(value + 1, 'x', 300);
@@ -206,7 +198,6 @@ static void prefixes_addresses_and_times_are_strict(void **unused)
 	struct address a;
 	struct prefix p;
 
-	(void)unused;
 	assert_int_equal(READ("\"10.1.0.0/16\"", json_read_prefix(at, &p)), 1);
 	assert_string_equal(prefix_print(&p, text), "10.1.0.0/16");
 	REFUSED("\"10.1.0.5/16\"", json_read_prefix(at, &p),
@@ -235,7 +226,6 @@ static void a_message_names_the_whole_way_to_the_field(void **unused)
 	struct json_at root, bgp, routes, second;
 	struct prefix p;
 
-	(void)unused;
 	assert_int_equal(json_parse(json, sizeof(json) - 1, &object, &why), 0);
 	root = json_root(object, &why);
 	bgp = json_member(&root, "bgp");
@@ -253,7 +243,6 @@ static void arrays_of_strings_name_the_element_that_is_wrong(void **unused)
 	const char **none = NULL;
 	size_t n = 0;
 
-	(void)unused;
 	assert_int_equal(json_read_texts(json_member(&root, "f"), 9, &v, &n), 1);
 	assert_int_equal(n, 2);
 	assert_string_equal(v[0], "a");
@@ -270,7 +259,6 @@ static void numbers_of_64_bits_are_never_clamped(void **unused)
 	uint64_t u = 0;
 	int64_t i = 0;
 
-	(void)unused;
 	assert_int_equal(READ("\"9223372036854775807\"", json_read_int64(at, &i)), 1);
 	assert_true(i == INT64_MAX);
 	assert_int_equal(READ("\"-9223372036854775808\"", json_read_int64(at, &i)), 1);
@@ -302,7 +290,6 @@ static void numbers_of_64_bits_are_digits_alone(void **unused)
 	uint64_t u;
 	int64_t i;
 
-	(void)unused;
 	for (size_t k = 0; k < ARRAY_SIZE(wrong); k++) {
 		assert_int_equal(READ(wrong[k], json_read_int64(at, &i)), -EINVAL);
 		assert_int_equal(READ(wrong[k], json_read_uint64(at, &u)), -EINVAL);

@@ -57,7 +57,6 @@ static char *repeated(const char *what, size_t n, const char *rest)
 
 static void the_empty_selector_means_all(void **unused)
 {
-	(void)unused;
 	expect("", &none, '+');
 	expect(" \t\r\n", &none, '+');
 	expect("all()", &none, '+');
@@ -67,7 +66,6 @@ static void the_empty_selector_means_all(void **unused)
 
 static void equal_and_unequal_compare_whole_values(void **unused)
 {
-	(void)unused;
 	const struct labels *node = LABELS({ "zone", "ab" });
 
 	expect("zone == 'ab'", node, '+');
@@ -81,14 +79,12 @@ static void equal_and_unequal_compare_whole_values(void **unused)
 
 static void keys_compare_whole(void **unused)
 {
-	(void)unused;
 	expect("has(zone)", LABELS({ "zon", "a" }, { "zones", "a" }, { "Zone", "a" }), '-');
 	expect("has(zone)", LABELS({ "other", "a" }, { "zone", "a" }), '+');
 }
 
 static void an_absent_label_is_unequal_to_everything(void **unused)
 {
-	(void)unused;
 	expect("zone == 'a'", &none, '-');
 	expect("zone == ''", &none, '-');
 	expect("zone != 'a'", &none, '+');
@@ -101,7 +97,6 @@ static void an_absent_label_is_unequal_to_everything(void **unused)
 
 static void an_empty_value_is_a_value(void **unused)
 {
-	(void)unused;
 	const struct labels *node = LABELS({ "gpu", "" });
 
 	expect("has(gpu)", node, '+');
@@ -112,7 +107,6 @@ static void an_empty_value_is_a_value(void **unused)
 
 static void sets_hold_any_of_their_members(void **unused)
 {
-	(void)unused;
 	const struct labels *node = LABELS({ "tier", "db" });
 
 	expect("tier in {'web','db'}", node, '+');
@@ -124,7 +118,6 @@ static void sets_hold_any_of_their_members(void **unused)
 
 static void nothing_is_in_the_empty_set(void **unused)
 {
-	(void)unused;
 	expect("tier in {}", LABELS({ "tier", "db" }), '-');
 	expect("tier in { }", LABELS({ "tier", "" }), '-');
 	expect("tier not in {}", LABELS({ "tier", "db" }), '+');
@@ -133,7 +126,6 @@ static void nothing_is_in_the_empty_set(void **unused)
 
 static void not_binds_tighter_than_and(void **unused)
 {
-	(void)unused;
 	/* As !(has(a) && has(b)) this would hold. */
 	expect("!has(a) && has(b)", LABELS({ "a", "" }), '-');
 	expect("!(has(a) && has(b))", LABELS({ "a", "" }), '+');
@@ -142,7 +134,6 @@ static void not_binds_tighter_than_and(void **unused)
 
 static void and_binds_tighter_than_or(void **unused)
 {
-	(void)unused;
 	const struct labels *node = LABELS({ "a", "" });
 
 	expect("has(a) || has(b) && has(c)", node, '+');
@@ -153,7 +144,6 @@ static void and_binds_tighter_than_or(void **unused)
 
 static void operators_follow_their_truth_tables(void **unused)
 {
-	(void)unused;
 	expect("has(a) && has(a)", LABELS({ "a", "" }), '+');
 	expect("has(a) && has(b)", LABELS({ "a", "" }), '-');
 	expect("has(b) && has(a)", LABELS({ "a", "" }), '-');
@@ -168,7 +158,6 @@ static void operators_follow_their_truth_tables(void **unused)
 
 static void the_example_of_the_manual_works(void **unused)
 {
-	(void)unused;
 	const char *text = "zone == 'a' && disk != 'hdd' && (tier in {'web','db'} || has(gpu))"
 			   " && !has(old) && all()";
 
@@ -184,14 +173,12 @@ static void the_example_of_the_manual_works(void **unused)
 
 static void both_quotes_mean_the_same(void **unused)
 {
-	(void)unused;
 	expect("zone == \"a\"", LABELS({ "zone", "a" }), '+');
 	expect("zone in {\"b\", 'a'}", LABELS({ "zone", "a" }), '+');
 }
 
 static void blanks_are_needed_only_between_words(void **unused)
 {
-	(void)unused;
 	const struct labels *node = LABELS({ "a", "x" });
 
 	expect("a=='x'&&!has(b)||a in{'y','z'}", node, '+');
@@ -203,7 +190,6 @@ static void blanks_are_needed_only_between_words(void **unused)
 
 static void keys_of_kubernetes_need_no_quotes(void **unused)
 {
-	(void)unused;
 	const struct labels *node = LABELS({ "kubernetes.io/hostname", "node-1.example" },
 					   { "node-role.kubernetes.io/control_plane", "" });
 
@@ -214,7 +200,6 @@ static void keys_of_kubernetes_need_no_quotes(void **unused)
 
 static void words_of_the_grammar_may_be_keys(void **unused)
 {
-	(void)unused;
 	const struct labels *node = LABELS({ "in", "in" }, { "not", "a" }, { "has", "b" },
 					   { "all", "c" });
 
@@ -233,7 +218,6 @@ static void words_of_the_grammar_may_be_keys(void **unused)
 
 static void keys_and_values_may_be_as_long_as_promised(void **unused)
 {
-	(void)unused;
 	AUTO(free) char *key = repeated("k", 317, ""), *value = repeated("v", 63, "");
 	AUTO(free) char *long_key = repeated("k", 318, ""), *long_value = repeated("v", 64, "");
 	char text[512];
@@ -249,7 +233,6 @@ static void keys_and_values_may_be_as_long_as_promised(void **unused)
 
 static void the_character_sets_are_those_of_the_parser(void **unused)
 {
-	(void)unused;
 	AUTO(free) char *key = repeated("k", 317, ""), *value = repeated("v", 63, "");
 	AUTO(free) char *long_key = repeated("k", 318, ""), *long_value = repeated("v", 64, "");
 
@@ -275,7 +258,6 @@ static void the_character_sets_are_those_of_the_parser(void **unused)
 
 static void nesting_ends_at_64(void **unused)
 {
-	(void)unused;
 	AUTO(free) char *open = repeated("(", 64, "all()"), *closed = repeated(")", 64, "");
 	AUTO(free) char *bangs = repeated("!", 64, "all()"), *deeper = repeated("!", 65, "all()");
 	AUTO(free) char *mixed = repeated("!(", 32, "(all()");
@@ -292,7 +274,6 @@ static void nesting_ends_at_64(void **unused)
 
 static void depth_counts_what_is_open_and_not_what_was(void **unused)
 {
-	(void)unused;
 	AUTO(free) char *text = repeated("!(all()) || ", 100, "all()");
 
 	expect(text, &none, '+');
@@ -301,7 +282,6 @@ static void depth_counts_what_is_open_and_not_what_was(void **unused)
 /* At every level a left side of || and one of && wait: the stack's worst case. */
 static void the_deepest_selector_is_evaluated(void **unused)
 {
-	(void)unused;
 	AUTO(free) char *open = repeated("has(x) || all() && (", 64, "has(x) || all() && all()");
 	AUTO(free) char *closed = repeated(")", 64, "");
 	AUTO(free) char *no = repeated("has(x) || all() && (", 64, "has(x) || all() && has(x)");
@@ -315,7 +295,6 @@ static void the_deepest_selector_is_evaluated(void **unused)
 
 static void length_ends_at_4096(void **unused)
 {
-	(void)unused;
 	AUTO(free) char *fits = repeated(" ", 4096 - 6, "has(x)");
 	AUTO(free) char *too_long = repeated(" ", 4097 - 6, "has(x)");
 	AUTO(free) char *chain = repeated("x!=''||", 584, "all()");
@@ -332,7 +311,6 @@ static void length_ends_at_4096(void **unused)
 
 static void errors_tell_column_expectation_and_finding(void **unused)
 {
-	(void)unused;
 	static const struct {
 		const char *text, *want;
 	} cases[] = {
@@ -418,7 +396,6 @@ static void a_node_has_its_name_as_a_label(void **unused)
 	AUTO(selector_free) struct selector *s = NULL;
 	const struct labels *liar = LABELS({ "kubernetes.io/hostname", "n2" }, { "zone", "a" });
 
-	(void)unused;
 	assert_int_equal(selector_parse("kubernetes.io/hostname == 'n1' && zone == 'a'", &s, NULL),
 			 0);
 	assert_true(selector_selects(s, liar, "n1"));
@@ -429,7 +406,6 @@ static void a_node_has_its_name_as_a_label(void **unused)
 
 static void freeing_nothing_is_fine(void **unused)
 {
-	(void)unused;
 	selector_free(NULL);
 }
 

@@ -95,8 +95,6 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *arg)
 {
 	struct lease_ask *a = arg;
 
-	(void)source;
-	(void)usec;
 	a->retry = sd_event_source_disable_unref(a->retry);
 	send_ask(a);
 	return 0;

@@ -18,7 +18,6 @@ static struct lease_mirror mirror;
 
 static int begin(void **unused)
 {
-	(void)unused;
 	memory_etcd_init(&etcd);
 	lease_mirror_init(&mirror, &etcd, "/r/", "default", "n1");
 	return 0;
@@ -26,7 +25,6 @@ static int begin(void **unused)
 
 static int end(void **unused)
 {
-	(void)unused;
 	lease_mirror_done(&mirror);
 	memory_etcd_done(&etcd);
 	return 0;
@@ -93,7 +91,6 @@ static void expect(const char *want)
 
 static void anothers_lease_is_a_block_and_a_node(void **unused)
 {
-	(void)unused;
 	assert_true(put("10.5.2.0/24", "192.0.2.2", 2));
 	expect(OTHER_2 NODE_2("02"));
 	assert_false(put("10.5.2.0/24", "192.0.2.2", 2));
@@ -107,7 +104,6 @@ static void anothers_lease_is_a_block_and_a_node(void **unused)
 
 static void our_own_is_this_nodes_block(void **unused)
 {
-	(void)unused;
 	assert_false(self(SELF));
 	put("10.5.1.0/24", SELF, 1);
 	expect(OWN_1 INDEX_1);
@@ -119,7 +115,6 @@ static void our_own_is_this_nodes_block(void **unused)
 
 static void an_address_learnt_later_makes_it_ours(void **unused)
 {
-	(void)unused;
 	put("10.5.2.0/24", "192.0.2.2", 2);
 	put("10.5.1.0/24", SELF, 1);
 	assert_true(self(SELF));
@@ -131,7 +126,6 @@ static void what_the_agent_wrote_itself_stays(void **unused)
 {
 	static const char claim[] = "{\"node\":\"n1\",\"pool\":\"lease\",\"token\":\"t\"}";
 
-	(void)unused;
 	self(SELF);
 	memory_put(&etcd, &(struct store_op){ .kind = STORE_PUT,
 					      .key = "/r/block/default/10.5.1.0-24",
@@ -145,7 +139,6 @@ static void what_the_agent_wrote_itself_stays(void **unused)
 
 static void a_lost_lease_is_anothers_block(void **unused)
 {
-	(void)unused;
 	self(SELF);
 	put("10.5.1.0/24", SELF, 1);
 	put("10.5.1.0/24", "192.0.2.2", 2);
@@ -155,7 +148,6 @@ static void a_lost_lease_is_anothers_block(void **unused)
 
 static void a_holder_with_two_leases_is_one_node(void **unused)
 {
-	(void)unused;
 	put("10.5.2.0/24", "192.0.2.2", 2);
 	put("10.5.3.0/24", "192.0.2.2", 2);
 	drop("10.5.2.0/24");
@@ -167,7 +159,6 @@ static void a_snapshot_removes_what_it_does_not_have(void **unused)
 {
 	int64_t before;
 
-	(void)unused;
 	put("10.5.2.0/24", "192.0.2.2", 2);
 	put("10.5.3.0/24", "192.0.2.3", 3);
 	put("10.5.4.0/24", "192.0.2.4", 4);
@@ -185,7 +176,6 @@ static void a_snapshot_removes_what_it_does_not_have(void **unused)
 /* A block that somebody has is taken, though nobody can tell by whom. */
 static void a_holder_that_cannot_be_read(void **unused)
 {
-	(void)unused;
 	put("10.5.2.0/24", NULL, 0);
 	expect("block/default/10.5.2.0-24={\"node\":\"lease-unknown\",\"pool\":\"lease\"}\n");
 	put("10.5.2.0/24", "192.0.2.2", 2);
@@ -201,7 +191,6 @@ static void the_network_is_config_pool_and_extent(void **unused)
 	AUTO(pool_done) struct pool pool = { 0 };
 	const struct memory_kv *kv;
 
-	(void)unused;
 	assert_int_equal(prefix_parse("10.5.0.0/16", &n.cidr), 0);
 	assert_true(lease_mirror_network(&mirror, &n));
 	assert_false(lease_mirror_network(&mirror, &n));
@@ -230,7 +219,6 @@ static void a_short_lease_shortens_the_time_without_a_server(void **unused)
 	} cases[] = { { 86400, 3600 }, { 4000, 2000 }, { 60, 900 }, { 7200, 3600 } };
 	struct lease_network n = { .subnet_len = 24, .vni = 1, .port = 8472 };
 
-	(void)unused;
 	assert_false(lease_mirror_lasts(&mirror, 86400));
 	assert_int_equal(prefix_parse("10.5.0.0/16", &n.cidr), 0);
 	lease_mirror_network(&mirror, &n);
@@ -253,7 +241,6 @@ static void a_large_table(void **unused)
 	char subnet[PREFIX_TEXT], holder[ADDRESS_TEXT];
 	size_t n = 4001;
 
-	(void)unused;
 	for (size_t i = 0; i < n; i++) {
 		size_t k = i * 1999 % n;
 

@@ -36,7 +36,6 @@ static void a_network_with_flannels_defaults(void **unused)
 	struct lease_network n = network_of("{\"Network\":\"10.5.0.0/16\",\"SubnetLen\":24}");
 	char text[PREFIX_TEXT];
 
-	(void)unused;
 	assert_string_equal(prefix_print(&n.cidr, text), "10.5.0.0/16");
 	assert_int_equal(n.subnet_len, 24);
 	assert_int_equal(n.vni, 1);
@@ -51,7 +50,6 @@ static void a_network_that_says_all(void **unused)
 		"\"10.5.255.0\",\"SubnetLen\":26,\"Backend\":{\"Type\":\"vxlan\",\"VNI\":4096,"
 		"\"Port\":4789,\"DirectRouting\":true}}");
 
-	(void)unused;
 	assert_int_equal(n.subnet_len, 26);
 	assert_int_equal(n.vni, 4096);
 	assert_int_equal(n.port, 4789);
@@ -60,7 +58,6 @@ static void a_network_that_says_all(void **unused)
 
 static void a_network_that_cannot_be_used(void **unused)
 {
-	(void)unused;
 	expect_refused("{\"SubnetLen\":24}", "Network");
 	expect_refused("{\"Network\":\"10.5.0.0/16\"}", "SubnetLen");
 	expect_refused("{\"Network\":\"10.5.0.0/16\",\"SubnetLen\":8}", "SubnetLen");
@@ -100,7 +97,6 @@ static void expect_lease(const char *text, const char *want)
 
 static void a_lease(void **unused)
 {
-	(void)unused;
 	expect_lease("{\"Subnet\":\"10.5.34.0/24\",\"Attrs\":{\"PublicIP\":\"192.0.2.5\","
 		     "\"BackendType\":\"vxlan\",\"BackendData\":{\"VNI\":1,\"VtepMAC\":"
 		     "\"02:0a:0b:0c:0d:0e\"}},\"Expiration\":\"2026-11-18T10:00:00Z\"}",
@@ -110,7 +106,6 @@ static void a_lease(void **unused)
 /* As Go prints them: with a fraction, with an offset, and its zero time. */
 static void times_of_all_kinds(void **unused)
 {
-	(void)unused;
 	expect_lease("{\"Subnet\":\"10.5.34.0/24\",\"Expiration\":\"2026-11-18T10:00:00.123456Z\"}",
 		     "10.5.34.0/24 - 00:00:00:00:00:00 1794996000");
 	expect_lease("{\"Subnet\":\"10.5.34.0/24\",\"Expiration\":\"2026-11-18T12:30:00+02:30\"}",
@@ -125,7 +120,6 @@ static void times_of_all_kinds(void **unused)
 /* The lease stands, whatever its holder wrote beside it. */
 static void attributes_of_another_kind(void **unused)
 {
-	(void)unused;
 	expect_lease("{\"Subnet\":\"10.5.34.0/24\",\"Attrs\":{\"PublicIP\":17,\"BackendData\":[]}}",
 		     "10.5.34.0/24 - 00:00:00:00:00:00 0");
 	expect_lease("{\"Subnet\":\"10.5.34.0/24\",\"Attrs\":{\"PublicIP\":\"192.0.2.5\","
@@ -144,7 +138,6 @@ static void a_subnet_must_be_one(void **unused)
 					     "\"soon\"}" };
 	struct lease l;
 
-	(void)unused;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
 		assert_int_equal(lease_read(wrong[i], strlen(wrong[i]), &l, NULL), -EINVAL);
 }
@@ -158,7 +151,6 @@ static void events_and_snapshots(void **unused)
 {
 	AUTO(lease_changes_done) struct lease_changes events = { 0 }, all = { 0 }, none = { 0 };
 
-	(void)unused;
 	assert_int_equal(changes_of("{\"events\":[{\"type\":\"removed\",\"lease\":{\"Subnet\":"
 				    "\"10.5.1.0/24\"}},{\"type\":\"added\",\"lease\":{\"Subnet\":"
 				    "\"10.5.2.0/24\"}}],\"snapshot\":[],\"cursor\":\"17\"}",
@@ -194,7 +186,6 @@ static void what_is_no_list_of_changes(void **unused)
 	};
 	struct lease_changes changes;
 
-	(void)unused;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
 		assert_int_equal(changes_of(wrong[i], &changes), -EINVAL);
 }
@@ -206,7 +197,6 @@ static void what_is_sent_can_be_read(void **unused)
 				  "\"02:0a:0b:0c:0d:0e\"}}}");
 	AUTO(free) char *attrs = NULL, *whole = NULL;
 
-	(void)unused;
 	assert_int_equal(lease_attrs_print(&l, 7, &attrs), 0);
 	assert_string_equal(attrs,
 			    "{\"PublicIP\":\"192.0.2.5\",\"BackendType\":\"vxlan\","

@@ -35,7 +35,6 @@ static int on_work(sd_event_source *source, void *arg)
 	struct lease_store *s = arg;
 	unsigned n = 0;
 
-	(void)source;
 	wind_clock(s);
 	while (n < STEPS_AT_ONCE && memory_step(&s->memory))
 		n++;

@@ -145,7 +145,6 @@ struct memory_verdict lease_store_verdict(struct memory *m, enum memory_kind kin
 	struct lease_store *s = (struct lease_store *)(void *)m;
 	struct key parsed;
 
-	(void)key;
 	for (size_t i = 0; kind == MEMORY_WRITE && i < txn->n_success; i++) {
 		const struct store_op *op = &txn->success[i];
 

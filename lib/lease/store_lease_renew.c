@@ -84,8 +84,6 @@ int lease_store_renew(sd_event_source *source, uint64_t usec, void *arg)
 	const struct lease *lease = ends_first(s) ?: lease_mirror_own(&s->mirror, NULL);
 	struct lease renewed;
 
-	(void)source;
-	(void)usec;
 	if (!lease || s->renewing || !s->acquired)
 		return 0;
 	renewed = s->attrs;
@@ -155,8 +153,6 @@ int lease_store_check(sd_event_source *source, uint64_t usec, void *arg)
 	int64_t third = counts * s->minute_ms / 60 / 3;
 	char path[64], subnet[PREFIX_TEXT];
 
-	(void)source;
-	(void)usec;
 	sd_event_source_set_time_relative(s->check, s->minute_ms * 1000ULL);
 	sd_event_source_set_enabled(s->check, SD_EVENT_ONESHOT);
 	if (!own || !s->acquired || s->checking || s->renewing || s->overdue ||

@@ -48,9 +48,6 @@ static void note(struct serve_request *q)
 
 static void poll_ended(struct serve_request *q, enum serve_end why, void *arg)
 {
-	(void)q;
-	(void)why;
-	(void)arg;
 	t.poll = NULL;
 }
 
@@ -68,7 +65,6 @@ static void serve_any(struct serve_request *q, void *arg)
 	const char *method = serve_method(q), *path = serve_path(q);
 	size_t len;
 
-	(void)arg;
 	if (serve_query(q, "next")) {
 		t.poll = q;
 		serve_wait(q, SERVE_FOREVER, poll_ended, NULL);
@@ -107,7 +103,6 @@ static void stop_server(void)
 
 static void on_notice(enum store_notice notice, const char *text, void *arg)
 {
-	(void)arg;
 	snprintf(t.reason, sizeof(t.reason), "%s", text);
 	t.watching = notice == STORE_WATCHING;
 	t.troubled = t.troubled || notice == STORE_TROUBLE;
@@ -117,7 +112,6 @@ static void on_put(const struct store_kv *kv, void *arg)
 {
 	size_t n = strlen(t.keys);
 
-	(void)arg;
 	snprintf(t.keys + n, sizeof(t.keys) - n, "+%s\n", kv->key + 3);
 }
 
@@ -125,8 +119,6 @@ static void on_deleted(const char *key, int64_t revision, void *arg)
 {
 	size_t n = strlen(t.keys);
 
-	(void)revision;
-	(void)arg;
 	snprintf(t.keys + n, sizeof(t.keys) - n, "-%s\n", key + 3);
 }
 
@@ -151,7 +143,6 @@ static bool in_use(const char *network, const struct prefix *block, void *arg)
 {
 	char text[PREFIX_TEXT];
 
-	(void)arg;
 	assert_string_equal(network, "default");
 	return t.used && strcmp(prefix_print(block, text), t.used) == 0;
 }
@@ -263,7 +254,6 @@ static void event(const char *type, const char *lease)
 
 static void the_world_is_listed_when_it_is_whole(void **unused)
 {
-	(void)unused;
 	t.snapshot = MINE "," THEIRS;
 	open_and_watch("192.0.2.1");
 	assert_string_equal(t.keys, "+block/default/10.5.1.0-24\n"
@@ -279,7 +269,6 @@ static void the_world_is_listed_when_it_is_whole(void **unused)
 
 static void the_registration_acquires(void **unused)
 {
-	(void)unused;
 	open_and_watch(NULL);
 	assert_false(exists("/r/block/default/10.5.1.0-24"));
 	expect_success(change("/r/node/n1", NODE));
@@ -297,7 +286,6 @@ static void a_server_that_has_nothing_left_refuses_the_registration(void **unuse
 {
 	struct outcome o;
 
-	(void)unused;
 	open_and_watch(NULL);
 	t.post_status = 500;
 	t.post = "out of subnets";
@@ -312,7 +300,6 @@ static void a_server_that_has_nothing_left_refuses_the_registration(void **unuse
 
 static void others_come_and_go(void **unused)
 {
-	(void)unused;
 	open_and_watch(NULL);
 	t.keys[0] = '\0';
 	event("added", THEIRS);
@@ -329,7 +316,6 @@ static void a_claim_gets_what_the_server_gives(void **unused)
 {
 	struct outcome o;
 
-	(void)unused;
 	t.snapshot = THEIRS;
 	open_and_watch(NULL);
 	expect_success(change("/r/node/n1", NODE));
@@ -351,7 +337,6 @@ static void a_claim_gets_what_the_server_gives(void **unused)
 
 static void a_lost_lease_is_asked_for_anew_by_the_next_claim(void **unused)
 {
-	(void)unused;
 	open_and_watch(NULL);
 	expect_success(change("/r/node/n1", NODE));
 	event("removed", "{\"Subnet\":\"10.5.1.0/24\"}");
@@ -368,7 +353,6 @@ static void a_lost_lease_is_asked_for_anew_by_the_next_claim(void **unused)
 /* A guess of the agent's is no wish: what the server gives is all that it gets. */
 static void a_guessed_block_is_not_asked_for_by_name(void **unused)
 {
-	(void)unused;
 	open_and_watch(NULL);
 	expect_success(change("/r/node/n1", NODE));
 	event("removed", "{\"Subnet\":\"10.5.1.0/24\"}");
@@ -384,7 +368,6 @@ static void a_guessed_block_is_not_asked_for_by_name(void **unused)
 
 static void a_vanished_block_is_asked_for_by_name(void **unused)
 {
-	(void)unused;
 	open_and_watch(NULL);
 	expect_success(change("/r/node/n1", NODE));
 	event("removed", "{\"Subnet\":\"10.5.1.0/24\"}");
@@ -398,7 +381,6 @@ static void a_vanished_block_is_asked_for_by_name(void **unused)
 
 static void a_release_gives_the_lease_back(void **unused)
 {
-	(void)unused;
 	open_and_watch(NULL);
 	expect_success(change("/r/node/n1", NODE));
 	expect_success(change("/r/block/default/10.5.1.0-24", NULL));
@@ -408,7 +390,6 @@ static void a_release_gives_the_lease_back(void **unused)
 
 static void a_lease_is_renewed(void **unused)
 {
-	(void)unused;
 	t.post = SHORT;
 	open_and_watch(NULL);
 	expect_success(change("/r/node/n1", NODE));
@@ -429,7 +410,6 @@ static void a_lease_is_renewed(void **unused)
 
 static void a_renewal_that_is_refused_is_a_doubt(void **unused)
 {
-	(void)unused;
 	t.post = SHORT;
 	open_and_watch(NULL);
 	expect_success(change("/r/node/n1", NODE));
@@ -446,7 +426,6 @@ static void while_the_server_is_away_nothing_is_reached(void **unused)
 {
 	struct outcome waits = { 0 }, fails = { 0 };
 
-	(void)unused;
 	t.snapshot = THEIRS;
 	open_and_watch(NULL);
 	expect_success(change("/r/node/n1", NODE));
@@ -471,7 +450,6 @@ static void while_the_server_is_away_nothing_is_reached(void **unused)
 /* A server whose etcd went back answers nothing else before it knows what everybody holds. */
 static void who_is_not_answered_says_what_it_holds(void **unused)
 {
-	(void)unused;
 	open_and_watch(NULL);
 	expect_success(change("/r/node/n1", NODE));
 	t.refuses = true;
@@ -486,7 +464,6 @@ static void who_is_not_answered_says_what_it_holds(void **unused)
 
 static void a_server_that_was_never_there_is_trouble(void **unused)
 {
-	(void)unused;
 	open_store("192.0.2.1");
 	UNTIL(t.troubled);
 	assert_string_equal(t.keys, "");
@@ -501,7 +478,6 @@ static void quiet_is_no_trouble(void **unused)
 {
 	struct store_stats stats;
 
-	(void)unused;
 	open_and_watch(NULL);
 	t.asked[0] = '\0';
 	UNTIL(strstr(t.asked, "/config"));
@@ -521,7 +497,6 @@ static void bad_servers_are_refused(void **unused)
 	};
 	struct err err = { "" };
 
-	(void)unused;
 	assert_int_equal(store_lease_new(lab.event, &o, &t.store, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "lease server \"http://a/b\""));
 	t.store = NULL;

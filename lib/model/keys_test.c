@@ -37,7 +37,6 @@ static void every_kind_round_trips(void **unused)
 	char text[KEY_TEXT];
 	struct key key;
 
-	(void)unused;
 	for (int kind = 0; kind < KEY_KINDS; kind++) {
 		assert_non_null(samples[kind]);
 		assert_int_equal(key_parse(samples[kind], &key), 0);
@@ -53,7 +52,6 @@ static void builders_make_what_the_parser_reads(void **unused)
 	struct prefix v4, v6;
 	struct address a;
 
-	(void)unused;
 	assert_int_equal(prefix_parse("10.1.0.64/26", &v4), 0);
 	assert_int_equal(prefix_parse("fd00:1::40/122", &v6), 0);
 	assert_int_equal(address_parse("10.1.0.5", &a), 0);
@@ -89,7 +87,6 @@ static void parts_are_where_they_belong(void **unused)
 	char text[PREFIX_TEXT];
 	struct key key;
 
-	(void)unused;
 	assert_int_equal(key_parse(samples[KEY_HOST_BLOCK], &key), 0);
 	assert_string_equal(key.node, "n1.example");
 	assert_string_equal(key.network, "default");
@@ -140,7 +137,6 @@ static void anything_else_is_not_a_key(void **unused)
 	};
 	struct key key = { .kind = KEY_LEADER };
 
-	(void)unused;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
 		if (key_parse(wrong[i], &key) != -EINVAL)
 			fail_msg("\"%s\" was accepted", wrong[i]);
@@ -154,7 +150,6 @@ static void builders_refuse_parts_that_are_no_names(void **unused)
 	char text[KEY_TEXT] = "untouched";
 	struct address none = { 0 };
 
-	(void)unused;
 	assert_int_equal(prefix_parse_host("10.1.0.65/26", &host_bits), 0);
 	too_long.address = host_bits.address;
 	assert_int_equal(key_pool(text, ""), -EINVAL);
@@ -176,7 +171,6 @@ static void the_longest_key_fits(void **unused)
 	struct prefix p;
 	struct key key;
 
-	(void)unused;
 	memset(node, 'n', sizeof(node) - 1);
 	node[sizeof(node) - 1] = '\0';
 	memset(network, 'w', sizeof(network) - 1);
@@ -193,7 +187,6 @@ static void whole_keys_begin_with_the_prefix(void **unused)
 	char text[KEY_FULL_TEXT], prefix[KEY_FULL_TEXT];
 	struct key key;
 
-	(void)unused;
 	assert_int_equal(key_full(KEY_PREFIX, "pool/web", text), 0);
 	assert_string_equal(text, "/roost/v1/pool/web");
 	assert_int_equal(key_parse_full(KEY_PREFIX, text, &key), 0);
@@ -209,7 +202,6 @@ static void beginnings_for_watches_end_in_a_slash(void **unused)
 {
 	char text[KEY_TEXT];
 
-	(void)unused;
 	assert_int_equal(keys_of_host(text, "n1"), 0);
 	assert_string_equal(text, "host/n1/");
 	assert_int_equal(keys_of_host_blocks(text, "n1", AF_INET6), 0);

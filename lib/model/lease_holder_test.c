@@ -20,7 +20,6 @@ static void expect_name(const char *address, const char *name)
 
 static void a_holder_is_named_after_its_address(void **unused)
 {
-	(void)unused;
 	expect_name("192.0.2.5", "lease-192.0.2.5");
 	expect_name("2001:db8::5", "lease-2001-db8--5");
 	expect_name("2001:db8::", "lease-2001-db8--0");
@@ -28,7 +27,6 @@ static void a_holder_is_named_after_its_address(void **unused)
 
 static void other_nodes_are_none(void **unused)
 {
-	(void)unused;
 	assert_false(lease_holder_is("n1"));
 	assert_false(lease_holder_is("lease-office"));
 	assert_false(lease_holder_is("lease-"));
@@ -39,7 +37,6 @@ static void other_nodes_are_none(void **unused)
 
 static void its_record_is_a_nodes(void **unused)
 {
-	(void)unused;
 	AUTO(free) char *four = NULL, *six = NULL;
 	struct address a;
 

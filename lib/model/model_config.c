@@ -97,7 +97,6 @@ static void derive(const void *basis, void *record)
 {
 	struct cluster_config *config = record;
 
-	(void)basis;
 	config->ospf.area = (struct address){ .family = AF_INET };
 }
 

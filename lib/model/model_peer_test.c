@@ -7,7 +7,6 @@
 
 static void every_field_of_peer_is_read_and_written(void **unused)
 {
-	(void)unused;
 	ECHOES(peer, "peer/tor",
 	       "{\"address\":\"fe80::1%eth0.7\",\"asn\":4294967295,\"nodes\":[\"n1\",\"n2\"],"
 	       "\"port\":1179,\"localAsn\":65001,\"sourceAddress\":\"fd00::1\",\"ttlSecurity\":"
@@ -28,7 +27,6 @@ static void what_a_peer_leaves_out_is_the_configs(void **unused)
 	AUTO(peer_done) struct peer p = { 0 };
 	const char *json = "{\"address\":\"192.0.2.1\",\"asn\":64512}";
 
-	(void)unused;
 	assert_int_equal(peer_decode("peer/tor", json, strlen(json), &p, NULL), 0);
 	assert_string_equal(p.name, "tor");
 	assert_int_equal(p.bfd, MAYBE_UNSET);
@@ -44,7 +42,6 @@ static void what_a_peer_leaves_out_is_the_configs(void **unused)
 
 static void a_peer_is_one_address_or_a_selector(void **unused)
 {
-	(void)unused;
 	PEER("{}", "fields \"address\" and \"peerSelector\": exactly one is required");
 	PEER("{\"address\":\"192.0.2.1\",\"asn\":1,\"peerSelector\":\"all()\"}",
 	     "fields \"address\" and \"peerSelector\": exactly one is required");
@@ -59,7 +56,6 @@ static void a_peer_is_one_address_or_a_selector(void **unused)
 
 static void addresses_that_no_neighbour_has_are_refused(void **unused)
 {
-	(void)unused;
 #define ADDRESS(text, sentence)                                                                    \
 	PEER("{\"address\":\"" text "\",\"asn\":1}", "field \"address\": " sentence)
 	ADDRESS("0.0.0.0", "0.0.0.0 is no neighbour's address");
@@ -81,7 +77,6 @@ static void addresses_that_no_neighbour_has_are_refused(void **unused)
 
 static void options_of_a_peer_must_fit_together(void **unused)
 {
-	(void)unused;
 #define V4 "{\"address\":\"192.0.2.1\",\"asn\":1,"
 	PEER(V4 "\"families\":[\"ipv6\"]}",
 	     "field \"families\": an IPv4 session cannot carry ipv6");
@@ -99,7 +94,6 @@ static void options_of_a_peer_must_fit_together(void **unused)
 
 static void every_field_of_filter_is_read_and_written(void **unused)
 {
-	(void)unused;
 	ECHOES(filter, "filter/in",
 	       "{\"rules\":[{\"match\":{\"cidr\":\"10.0.0.0/8\",\"ge\":16,\"le\":24,"
 	       "\"community\":\"65000:1\",\"largeCommunity\":\"1:2:3\",\"asPathContains\":65001,"
@@ -114,7 +108,6 @@ static void lengths_follow_from_what_is_given(void **unused)
 	struct filter_match m = { .ge = UNSET, .le = UNSET };
 	uint32_t ge, le;
 
-	(void)unused;
 	assert_int_equal(prefix_parse("10.0.0.0/8", &m.cidr), 0);
 	filter_lengths(&m, &ge, &le);
 	assert_int_equal(ge, 8);
@@ -132,7 +125,6 @@ static void lengths_follow_from_what_is_given(void **unused)
 
 static void filters_out_of_their_rules_are_refused(void **unused)
 {
-	(void)unused;
 	FILTER("{}", "field \"rules\": is missing");
 	FILTER("{\"rules\":[{}]}", "field \"rules[0].action\": is missing");
 	FILTER("{\"rules\":[{\"action\":\"accept; }\"}]}",

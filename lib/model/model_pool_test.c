@@ -69,13 +69,11 @@ static void every_field_is_read_and_written(void **unused)
 		"\"maxBlocksPerNode\":4,\"cooldownSeconds\":0,\"disabled\":true,"
 		"\"origin\":\"ipam-config\"}";
 
-	(void)unused;
 	round_trips(json, json);
 }
 
 static void only_the_cidr_is_required(void **unused)
 {
-	(void)unused;
 	round_trips("{\"cidr\":\"10.1.0.0/16\"}", "{\"cidr\":\"10.1.0.0/16\"}");
 	round_trips("{\"cidr\":\"fd00:1::/108\"}", "{\"cidr\":\"fd00:1::/108\"}");
 	refused("{}", "pool/web: field \"cidr\": is missing");
@@ -86,7 +84,6 @@ static void only_the_cidr_is_required(void **unused)
 
 static void what_equals_the_default_is_not_written(void **unused)
 {
-	(void)unused;
 	round_trips("{\"blockSize\":26,\"routed\":true,\"network\":\"default\","
 		    "\"rangeStart\":\"10.1.0.0\",\"rangeEnd\":\"10.1.255.255\",\"announce\":true,"
 		    "\"dns\":{},\"exclude\":[],\"cidr\":\"10.1.0.0/16\"}",
@@ -98,7 +95,6 @@ static void plain_defaults_are_as_documented(void **unused)
 	AUTO(pool_done) struct pool p = pool_of("pool/web", "{\"cidr\":\"10.1.0.0/16\"}");
 	char text[ADDRESS_TEXT];
 
-	(void)unused;
 	assert_string_equal(p.name, "web");
 	assert_int_equal(p.block_size, 26);
 	assert_string_equal(p.network, "default");
@@ -135,7 +131,6 @@ static void block_size_follows_the_cidr_when_that_is_longer(void **unused)
 		{ "{\"cidr\":\"fd00::/102\"}", 122 }, { "{\"cidr\":\"fd00::/127\"}", 127 },
 	};
 
-	(void)unused;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		AUTO(pool_done) struct pool p = pool_of("pool/web", cases[i].json);
 
@@ -156,7 +151,6 @@ static void some_defaults_depend_on_other_fields(void **unused)
 	struct pool cross = pool_of(
 		"pool/d", "{\"cidr\":\"10.1.0.0/24\",\"encapsulation\":\"vxlan-cross-subnet\"}");
 
-	(void)unused;
 	assert_false(other.routed);
 	assert_true(wide.reserve_edges);
 	assert_false(vxlan.announce);
@@ -165,7 +159,6 @@ static void some_defaults_depend_on_other_fields(void **unused)
 
 static void block_size_fits_the_cidr(void **unused)
 {
-	(void)unused;
 	REFUSED("\"blockSize\":33", "field \"blockSize\": 33 is not between 24 and 32");
 	REFUSED("\"blockSize\":23", "field \"blockSize\": 23 is not between 24 and 32");
 	REFUSED("\"blockSize\":\"26\"", "field \"blockSize\": \"26\" is a string, not an integer");
@@ -185,7 +178,6 @@ static void block_size_fits_the_cidr(void **unused)
 
 static void ranges_lie_in_the_cidr(void **unused)
 {
-	(void)unused;
 	REFUSED("\"rangeStart\":\"10.2.0.1\"",
 		"field \"rangeStart\": 10.2.0.1/32 is not in 10.1.0.0/24");
 	REFUSED("\"rangeEnd\":\"fd00::1\"",
@@ -202,7 +194,6 @@ static void ranges_lie_in_the_cidr(void **unused)
 
 static void other_rules_of_a_pool(void **unused)
 {
-	(void)unused;
 	refused("{\"cidr\":\"10.1.0.5/24\"}",
 		"pool/web: field \"cidr\": \"10.1.0.5/24\" has host bits set: write 10.1.0.0/24");
 	REFUSED("\"network\":\"\"", "field \"network\": \"\" is not a network name: 1 to 63 of "
@@ -239,7 +230,6 @@ static void the_selector_is_parsed_once_and_its_error_has_the_column(void **unus
 	struct err err;
 	struct pool q;
 
-	(void)unused;
 	assert_true(selector_matches(p.node_selector.parsed, &(struct labels){ &a, 1 }));
 	assert_false(selector_matches(p.node_selector.parsed, &(struct labels){ &b, 1 }));
 	assert_int_equal(pool_decode("pool/web", wrong, sizeof(wrong) - 1, &q, &err), -EINVAL);
@@ -255,7 +245,6 @@ static void extents_need_cidr_and_block_size(void **unused)
 	AUTO(free) char *text = NULL;
 	struct err err;
 
-	(void)unused;
 	assert_string_equal(e.network, "default");
 	assert_string_equal(e.pool, "web");
 	assert_int_equal(extent_encode(&e, &text), 0);
@@ -285,7 +274,6 @@ static void pools_of_one_network_must_not_overlap(void **unused)
 	const struct pool *fine[] = { &a, &c, &d }, *clash[] = { &c, &d, &b, &a };
 	struct err err;
 
-	(void)unused;
 	assert_int_equal(pools_conflict(fine, 3, NULL, 0, &err), 0);
 	assert_int_equal(pools_conflict(clash, 4, NULL, 0, &err), -EEXIST);
 	assert_string_equal(err.text, "pool b (10.1.4.0/24) overlaps pool a (10.1.0.0/16) on "
@@ -309,7 +297,6 @@ static void a_pool_must_not_overlap_the_extent_of_another(void **unused)
 	const struct extent *fine[] = { &own, &far }, *clash[] = { &own, &gone };
 	struct err err;
 
-	(void)unused;
 	assert_int_equal(pools_conflict(pools, 1, fine, 2, &err), 0);
 	assert_int_equal(pools_conflict(pools, 1, clash, 2, &err), -EEXIST);
 	assert_string_equal(err.text, "pool a (10.1.0.0/16) overlaps extent of pool gone "
@@ -330,7 +317,6 @@ static void an_edit_after_the_first_claim_is_reported(void **unused)
 					"{\"cidr\":\"10.1.0.0/16\",\"blockSize\":26}");
 	struct err err;
 
-	(void)unused;
 	assert_int_equal(pool_differs_from_extent(&a, &same, &err), 0);
 	assert_int_equal(pool_differs_from_extent(&a, &other, &err), -ESTALE);
 	assert_string_equal(

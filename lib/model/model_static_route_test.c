@@ -14,7 +14,6 @@
 
 static void every_field_is_read_and_written(void **unused)
 {
-	(void)unused;
 	ECHOES(static_route, KEY,
 	       "{\"subnet\":\"10.9.0.0/16\",\"gateways\":[\"192.0.2.1\",\"192.0.2.2\"],"
 	       "\"table\":2147483647,\"metric\":4294967295,\"nodeSelector\":\"zone == 'a'\","
@@ -33,7 +32,6 @@ static void what_is_left_out_has_its_default(void **unused)
 	AUTO(static_route_done) struct static_route r = { 0 };
 	const char *json = "{\"subnet\":\"10.9.0.0/16\"}";
 
-	(void)unused;
 	assert_int_equal(static_route_decode(KEY, json, strlen(json), &r, NULL), 0);
 	assert_string_equal(r.name, "vpn");
 	assert_int_equal(r.gateways.n, 0);
@@ -46,7 +44,6 @@ static void what_is_left_out_has_its_default(void **unused)
 
 static void one_gateway_may_stand_without_a_list(void **unused)
 {
-	(void)unused;
 	ROUND_TRIP(static_route, KEY, "{\"subnet\":\"10.9.0.0/16\",\"gateway\":\"192.0.2.1\"}",
 		   "{\"subnet\":\"10.9.0.0/16\",\"gateways\":[\"192.0.2.1\"]}");
 	ROUND_TRIP(static_route, KEY,
@@ -62,7 +59,6 @@ static void one_gateway_may_stand_without_a_list(void **unused)
 
 static void what_is_no_subnet_is_refused(void **unused)
 {
-	(void)unused;
 	REFUSED(static_route, KEY, "{}", KEY ": field \"subnet\": is missing");
 	SUBNET("\"10.9.0.0\"",
 	       "\"10.9.0.0\" is not a prefix such as \"10.1.0.0/16\" or \"fd00:1::/64\"");
@@ -84,7 +80,6 @@ static void what_is_no_subnet_is_refused(void **unused)
 
 static void what_is_no_router_of_the_family_is_refused(void **unused)
 {
-	(void)unused;
 	ROUTE("\"gateway\":\"fd00::1\"",
 	      "field \"gateways[0]\": fd00::1 is not of the family of \"subnet\"");
 	ROUTE("\"gateways\":[\"192.0.2.1\",\"224.0.0.1\"]",
@@ -104,7 +99,6 @@ static void what_is_no_router_of_the_family_is_refused(void **unused)
 
 static void tables_are_the_kernels_without_its_own(void **unused)
 {
-	(void)unused;
 	ROUTE("\"table\":0", "field \"table\": 0 is not between 1 and 2147483647");
 	ROUTE("\"table\":2147483648",
 	      "field \"table\": 2147483648 is not between 1 and 2147483647");
@@ -117,7 +111,6 @@ static void too_many_gateways_are_refused(void **unused)
 	char json[1024] = "{\"subnet\":\"10.9.0.0/16\",\"gateways\":[";
 	size_t n = strlen(json);
 
-	(void)unused;
 	for (int i = 1; i <= STATIC_ROUTE_GATEWAYS_MAX + 1; i++)
 		n += (size_t)snprintf(json + n, sizeof(json) - n, "%s\"192.0.2.%d\"",
 				      i > 1 ? "," : "", i);
@@ -127,7 +120,6 @@ static void too_many_gateways_are_refused(void **unused)
 
 static void the_list_form_of_a_selector_becomes_the_one_grammar(void **unused)
 {
-	(void)unused;
 	SELECTOR("[]", "");
 	SELECTOR("[{\"key\":\"zone\",\"operator\":\"In\",\"values\":[\"a\",\"b\"]},"
 		 "{\"key\":\"tier\",\"operator\":\"NotIn\",\"values\":[\"\"]},"
@@ -177,7 +169,6 @@ static void the_head_of_a_wrong_record_is_known(void **unused)
 	struct static_route_head deleting = head_of(
 		"{\"nodeSelector\":\"zone\",\"deleting\":\"2026-11-16T02:45:55Z\"}");
 
-	(void)unused;
 	assert_true(both.selector_known);
 	assert_true(selector_matches(both.node_selector.parsed, &(struct labels){ &a, 1 }));
 	assert_false(selector_matches(both.node_selector.parsed, &(struct labels){ 0 }));
@@ -193,7 +184,6 @@ static void what_has_no_head_says_why(void **unused)
 	struct static_route_head head;
 	struct err err;
 
-	(void)unused;
 	assert_int_equal(static_route_head_decode(KEY, "{", 1, &head, &err), -EINVAL);
 	assert_string_equal(err.text, KEY ": not a whole JSON object: ends at byte 1");
 	assert_int_equal(static_route_head_decode(KEY, "{\"nodeSelector\":7,\"deleting\":7}", 32,

@@ -6,7 +6,6 @@
 
 static void every_field_of_config_is_read_and_written(void **unused)
 {
-	(void)unused;
 	ECHOES(cluster_config, "config",
 	       "{\"asn\":4294967295,\"protocol\":\"ospf\",\"announce\":\"static\",\"mesh\":false,"
 	       "\"bgp\":{\"holdTime\":30,\"keepaliveTime\":10,\"connectRetryTime\":7,"
@@ -29,7 +28,6 @@ static void config_has_the_documented_defaults(void **unused)
 	AUTO(cluster_config_done) struct cluster_config c = { 0 };
 	char text[ADDRESS_TEXT];
 
-	(void)unused;
 	assert_int_equal(
 		cluster_config_decode("config", "{\"bgp\":{},\"mesh\":null}", 22, &c, NULL), 0);
 	assert_int_equal(c.asn, 64512);
@@ -67,7 +65,6 @@ static void config_has_the_documented_defaults(void **unused)
 
 static void config_out_of_its_rules_is_refused(void **unused)
 {
-	(void)unused;
 #define CONFIG(json, sentence) REFUSED(cluster_config, "config", json, "config: " sentence)
 	CONFIG("{\"asn\":0}", "field \"asn\": 0 is not between 1 and 4294967295");
 	CONFIG("{\"asn\":4294967296}", "field \"asn\": 4294967296 is not between 1 and 4294967295");
@@ -105,7 +102,6 @@ static void config_out_of_its_rules_is_refused(void **unused)
 
 static void every_field_of_node_spec_and_removed_is_read_and_written(void **unused)
 {
-	(void)unused;
 	ECHOES(node, "node/n1",
 	       "{\"ipv4\":\"192.0.2.7/24\",\"ipv6\":\"fd00::7/64\",\"machine\":\"4c4c\","
 	       "\"boot\":\"b-1\",\"vtep\":{\"mac\":\"02:00:0a:01:00:05\",\"ipv4\":\"10.1.0.1\","
@@ -136,7 +132,6 @@ static void every_field_of_node_spec_and_removed_is_read_and_written(void **unus
 
 static void every_field_that_controllers_write_is_read_and_written(void **unused)
 {
-	(void)unused;
 	ECHOES(leader, "leader/controller",
 	       "{\"id\":\"c1-0a1b\",\"address\":\"[::]:9114\",\"since\":\"2026-11-16T02:45:55Z\"}");
 	ECHOES(pool_status, "status/pool/web",
@@ -153,7 +148,6 @@ static void labels_are_sorted_and_can_be_asked(void **unused)
 	AUTO(selector_free) struct selector *selector = NULL;
 	struct labels labels;
 
-	(void)unused;
 	assert_int_equal(node_spec_decode("spec/n1", json, sizeof(json) - 1, &s, NULL), 0);
 	assert_int_equal(s.labels.n, 2);
 	assert_string_equal(s.labels.v[0].key, "disk");
@@ -166,7 +160,6 @@ static void labels_are_sorted_and_can_be_asked(void **unused)
 
 static void node_out_of_its_rules_is_refused(void **unused)
 {
-	(void)unused;
 #define NODE(json, sentence) REFUSED(node, "node/n1", json, "node/n1: " sentence)
 	NODE("{}", "fields \"ipv4\" and \"ipv6\": at least one is required");
 	NODE("{\"ipv4\":\"\"}", "fields \"ipv4\" and \"ipv6\": at least one is required");
@@ -198,7 +191,6 @@ static void a_mac_address_has_one_notation(void **unused)
 	struct node n;
 	char json[200];
 
-	(void)unused;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		snprintf(json, sizeof(json),
 			 "{\"ipv4\":\"192.0.2.7/24\",\"vtep\":{\"mac\":\"%s\"}}", wrong[i]);
@@ -208,7 +200,6 @@ static void a_mac_address_has_one_notation(void **unused)
 
 static void spec_out_of_its_rules_is_refused(void **unused)
 {
-	(void)unused;
 #define SPEC(json, sentence) REFUSED(node_spec, "spec/n1", json, "spec/n1: " sentence)
 	SPEC("{\"asn\":0}", "field \"asn\": 0 is not between 1 and 4294967295");
 	SPEC("{\"routeReflectorClusterId\":\"fd00::1\"}",
@@ -228,7 +219,6 @@ static void spec_out_of_its_rules_is_refused(void **unused)
 
 static void every_field_of_block_and_address_is_read_and_written(void **unused)
 {
-	(void)unused;
 	ECHOES(block, "block/default/10.1.0.64-26",
 	       "{\"node\":\"n1\",\"pool\":\"web\",\"token\":\"a-1\",\"claimed\":\"" TIME "\"}");
 	ECHOES(block, "block/default/fd00::-122", "{\"node\":\"n1\"}");
@@ -255,7 +245,6 @@ static void what_the_key_says_is_part_of_the_record(void **unused)
 	AUTO(block_done) struct block b = { 0 }, c = { 0 };
 	char text[PREFIX_TEXT];
 
-	(void)unused;
 	assert_int_equal(block_decode("block/net2/10.1.0.64-26", "{\"node\":\"n1\"}", 13, &b, NULL),
 			 0);
 	assert_string_equal(b.network, "net2");
@@ -274,7 +263,6 @@ static void what_the_key_says_is_part_of_the_record(void **unused)
 
 static void block_and_address_out_of_their_rules_are_refused(void **unused)
 {
-	(void)unused;
 	REFUSED(block, "block/default/10.1.0.64-26", "{}",
 		"block/default/10.1.0.64-26: field \"node\": is missing");
 	REFUSED(block, "block/default/10.1.0.64-26", "{\"node\":\"\"}",
@@ -300,7 +288,6 @@ static void block_and_address_out_of_their_rules_are_refused(void **unused)
 
 static void unknown_fields_are_ignored_and_not_written(void **unused)
 {
-	(void)unused;
 	ROUND_TRIP(block, "block/default/10.1.0.64-26",
 		   "{\"later\":{\"x\":[1]},\"node\":\"n1\",\"pool\":\"\",\"token\":null}",
 		   "{\"node\":\"n1\"}");
@@ -311,7 +298,6 @@ static void a_record_made_by_hand_is_encoded(void **unused)
 	const struct block b = { .node = "n1", .claimed = TIME };
 	AUTO(free) char *text = NULL;
 
-	(void)unused;
 	assert_int_equal(block_encode(&b, &text), 0);
 	assert_string_equal(text, "{\"node\":\"n1\",\"claimed\":\"" TIME "\"}");
 }
@@ -320,7 +306,6 @@ static void a_refused_record_leaves_ret_alone(void **unused)
 {
 	struct block b = { .node = "before" };
 
-	(void)unused;
 	assert_int_equal(block_decode("block/default/10.1.0.64-26", "{}", 2, &b, NULL), -EINVAL);
 	assert_string_equal(b.node, "before");
 }

@@ -22,7 +22,6 @@ static void the_mac_is_the_same_for_ever(void **unused)
 {
 	char text[18];
 
-	(void)unused;
 	assert_string_equal(show("a.example.net", text), "2a:65:85:47:f5:6d");
 }
 
@@ -31,7 +30,6 @@ static void the_mac_is_local_unicast_and_the_nodes_own(void **unused)
 	struct mac macs[1000];
 	char name[16];
 
-	(void)unused;
 	for (size_t i = 0; i < 1000; i++) {
 		snprintf(name, sizeof(name), "node-%zu", i);
 		macs[i] = vtep_mac(name);

@@ -50,7 +50,6 @@ static struct kern_reply read_all(const struct fake *f)
 
 static void an_answer_to_another_request_is_stale(void **unused)
 {
-	(void)unused;
 	struct fake f = fake(NLMSG_DONE, NLM_F_DUMP_INTR);
 
 	f.hdr.nlmsg_seq = SEQ - 1;
@@ -60,7 +59,6 @@ static void an_answer_to_another_request_is_stale(void **unused)
 
 static void a_message_of_the_family_is_data(void **unused)
 {
-	(void)unused;
 	struct fake f = fake(NLMSG_MIN_TYPE, NLM_F_MULTI);
 
 	assert_int_equal(read_all(&f).kind, KERN_REPLY_DATA);
@@ -71,7 +69,6 @@ static void a_message_of_the_family_is_data(void **unused)
 
 static void an_interruption_is_seen_on_any_message(void **unused)
 {
-	(void)unused;
 	struct fake data = fake(NLMSG_MIN_TYPE, NLM_F_MULTI | NLM_F_DUMP_INTR);
 	struct fake done = fake(NLMSG_DONE, NLM_F_MULTI | NLM_F_DUMP_INTR);
 
@@ -82,7 +79,6 @@ static void an_interruption_is_seen_on_any_message(void **unused)
 
 static void an_ack_without_error_is_a_good_end(void **unused)
 {
-	(void)unused;
 	struct fake f = fake(NLMSG_ERROR, NLM_F_CAPPED);
 
 	put(&f, &(struct nlmsgerr){ .error = 0 }, sizeof(struct nlmsgerr));
@@ -93,7 +89,6 @@ static void an_ack_without_error_is_a_good_end(void **unused)
 
 static void a_refusal_has_its_errno_and_sentence(void **unused)
 {
-	(void)unused;
 	struct fake f = fake(NLMSG_ERROR, NLM_F_CAPPED | NLM_F_ACK_TLVS);
 
 	put(&f, &(struct nlmsgerr){ .error = -ENETUNREACH, .msg.nlmsg_len = 60 },
@@ -106,7 +101,6 @@ static void a_refusal_has_its_errno_and_sentence(void **unused)
 
 static void the_sentence_is_found_behind_a_whole_request(void **unused)
 {
-	(void)unused;
 	struct fake f = fake(NLMSG_ERROR, NLM_F_ACK_TLVS);
 
 	put(&f, &(struct nlmsgerr){ .error = -EINVAL, .msg.nlmsg_len = NLMSG_HDRLEN + 12 },
@@ -118,7 +112,6 @@ static void the_sentence_is_found_behind_a_whole_request(void **unused)
 
 static void a_dump_may_end_in_an_error(void **unused)
 {
-	(void)unused;
 	struct fake f = fake(NLMSG_DONE, NLM_F_MULTI | NLM_F_ACK_TLVS);
 
 	put(&f, &(int){ -ENODEV }, sizeof(int));
@@ -129,7 +122,6 @@ static void a_dump_may_end_in_an_error(void **unused)
 
 static void a_dump_may_end_in_a_count_or_nothing(void **unused)
 {
-	(void)unused;
 	struct fake f = fake(NLMSG_DONE, NLM_F_MULTI);
 
 	assert_int_equal(read_all(&f).error, 0);
@@ -139,7 +131,6 @@ static void a_dump_may_end_in_a_count_or_nothing(void **unused)
 
 static void a_long_sentence_is_cut(void **unused)
 {
-	(void)unused;
 	struct fake f = fake(NLMSG_DONE, NLM_F_ACK_TLVS);
 	char text[300];
 
@@ -151,7 +142,6 @@ static void a_long_sentence_is_cut(void **unused)
 
 static void wrong_lengths_are_not_followed(void **unused)
 {
-	(void)unused;
 	const uint16_t lengths[] = { 0, 3, 9, 0xffff };
 
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
@@ -167,7 +157,6 @@ static void wrong_lengths_are_not_followed(void **unused)
 
 static void an_error_too_short_to_hold_one_is_bad(void **unused)
 {
-	(void)unused;
 	struct fake f = fake(NLMSG_ERROR, 0);
 	struct kern_reply r;
 

@@ -172,7 +172,6 @@ static void assert_each_once(const struct census *c, size_t n)
 
 static void a_protocol_the_kernel_lacks_is_named_by_errno(void **unused)
 {
-	(void)unused;
 	struct kern *k = NULL;
 
 	assert_int_equal(kern_open(MAX_LINKS - 1, &k), -EPROTONOSUPPORT);
@@ -181,7 +180,6 @@ static void a_protocol_the_kernel_lacks_is_named_by_errno(void **unused)
 
 static void a_refusal_keeps_errno_and_the_kernels_sentence(void **unused)
 {
-	(void)unused;
 	AUTO(kern_close) struct kern *k = NULL;
 	AUTO(nlmsg_free) struct nl_msg *m = NULL;
 	struct err err = { "" };
@@ -196,7 +194,6 @@ static void a_refusal_keeps_errno_and_the_kernels_sentence(void **unused)
 
 static void a_refusal_without_sentence_has_the_errno_alone(void **unused)
 {
-	(void)unused;
 	AUTO(kern_close) struct kern *k = NULL;
 	AUTO(nlmsg_free) struct nl_msg *m = NULL;
 	struct err err = { "" };
@@ -219,7 +216,6 @@ static int take_index(const struct nlmsghdr *hdr, void *arg)
 
 static void a_question_is_answered_before_its_ack(void **unused)
 {
-	(void)unused;
 	AUTO(kern_close) struct kern *k = NULL;
 	AUTO(nlmsg_free) struct nl_msg *m = NULL;
 	int index = 0;
@@ -239,7 +235,6 @@ static void a_question_is_answered_before_its_ack(void **unused)
 
 static void a_strangers_route_is_the_only_one_refused(void **unused)
 {
-	(void)unused;
 	AUTO(kern_close) struct kern *k = NULL;
 	const size_t n = 1000, stranger = 637;
 	struct kern_op *ops;
@@ -256,7 +251,6 @@ static void a_strangers_route_is_the_only_one_refused(void **unused)
 
 static void each_refusal_of_a_batch_has_its_own_sentence(void **unused)
 {
-	(void)unused;
 	AUTO(kern_close) struct kern *k = NULL;
 	struct kern_op *ops;
 
@@ -273,7 +267,6 @@ static void each_refusal_of_a_batch_has_its_own_sentence(void **unused)
 
 static void ten_thousand_go_in_few_calls_and_a_dump_gives_them_all(void **unused)
 {
-	(void)unused;
 	AUTO(kern_close) struct kern *k = NULL;
 	AUTO(nlmsg_free) struct nl_msg *dump = NULL;
 	AUTO(free) struct census *c = calloc(1, sizeof(*c));
@@ -299,7 +292,6 @@ static void ten_thousand_go_in_few_calls_and_a_dump_gives_them_all(void **unused
 
 static void a_small_receive_buffer_costs_rounds_but_no_acks(void **unused)
 {
-	(void)unused;
 	AUTO(kern_close) struct kern *k = NULL;
 	const size_t n = 500;
 	struct kern_op *ops;
@@ -330,7 +322,6 @@ static void fill_unread(struct kern *k, size_t n)
 
 static void a_lost_ack_is_reported_and_the_socket_goes_on(void **unused)
 {
-	(void)unused;
 	AUTO(kern_close) struct kern *k = NULL;
 	struct kern_op *ops;
 
@@ -347,7 +338,6 @@ static void a_lost_ack_is_reported_and_the_socket_goes_on(void **unused)
 
 static void an_oversized_message_is_refused_alone(void **unused)
 {
-	(void)unused;
 	AUTO(kern_close) struct kern *k = NULL;
 	struct kern_op ops[3] = { 0 };
 
@@ -409,7 +399,6 @@ static int dump_addresses_with(unsigned meddlings, struct census *c, struct err 
 
 static void an_interrupted_dump_starts_again_and_is_whole(void **unused)
 {
-	(void)unused;
 	AUTO(free) struct census *c = calloc(1, sizeof(*c));
 
 	need_namespace();
@@ -420,7 +409,6 @@ static void an_interrupted_dump_starts_again_and_is_whole(void **unused)
 
 static void a_dump_that_is_always_interrupted_gives_up(void **unused)
 {
-	(void)unused;
 	AUTO(free) struct census *c = calloc(1, sizeof(*c));
 	struct err err = { "" };
 
@@ -432,13 +420,11 @@ static void a_dump_that_is_always_interrupted_gives_up(void **unused)
 
 static int stop_at_third(const struct nlmsghdr *hdr, void *arg)
 {
-	(void)hdr;
 	return ++*(int *)arg == 3 ? -EDOM : 0;
 }
 
 static void a_caller_can_end_a_dump_and_start_the_next(void **unused)
 {
-	(void)unused;
 	AUTO(kern_close) struct kern *k = NULL;
 	AUTO(nlmsg_free) struct nl_msg *dump = NULL;
 	AUTO(free) struct census *c = calloc(1, sizeof(*c));
@@ -459,7 +445,6 @@ static void a_caller_can_end_a_dump_and_start_the_next(void **unused)
 
 static void a_filter_the_kernel_does_not_know_is_refused(void **unused)
 {
-	(void)unused;
 	AUTO(kern_close) struct kern *k = NULL;
 	AUTO(nlmsg_free) struct nl_msg *dump = NULL;
 	struct err err = { "" };
@@ -499,7 +484,6 @@ static void *churn(void *arg)
 
 static void routes_that_stay_come_once_while_others_come_and_go(void **unused)
 {
-	(void)unused;
 	AUTO(kern_close) struct kern *k = NULL;
 	AUTO(nlmsg_free) struct nl_msg *dump = NULL;
 	AUTO(free) struct census *c = calloc(1, sizeof(*c));
@@ -563,7 +547,6 @@ static struct kern *open_events(size_t buffer_size)
 
 static void events_of_links_and_routes_arrive(void **unused)
 {
-	(void)unused;
 	AUTO(kern_close) struct kern *k = NULL;
 	AUTO(kern_close) struct kern *events = NULL;
 	struct happened h = { 0 };
@@ -590,7 +573,6 @@ static void events_of_links_and_routes_arrive(void **unused)
 
 static void a_failing_reader_still_gets_every_event(void **unused)
 {
-	(void)unused;
 	AUTO(kern_close) struct kern *k = NULL;
 	AUTO(kern_close) struct kern *events = NULL;
 	struct happened h = { .answer = -ENOMEM };
@@ -606,7 +588,6 @@ static void a_failing_reader_still_gets_every_event(void **unused)
 
 static void dropped_events_are_reported_once(void **unused)
 {
-	(void)unused;
 	AUTO(kern_close) struct kern *k = NULL;
 	AUTO(kern_close) struct kern *events = NULL;
 	struct happened h = { 0 };
@@ -628,7 +609,6 @@ static void dropped_events_are_reported_once(void **unused)
 
 static void the_default_buffer_holds_thousands_of_events(void **unused)
 {
-	(void)unused;
 	AUTO(kern_close) struct kern *events = NULL;
 	int size = 0;
 	socklen_t length = sizeof(size);
@@ -645,7 +625,6 @@ static void the_default_buffer_holds_thousands_of_events(void **unused)
 
 static int enter_namespace(void **unused)
 {
-	(void)unused;
 	if (unshare(CLONE_NEWNET) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
 		return 0; /* each test says that it is skipped */
 	have_namespace = true;

@@ -75,7 +75,6 @@ static bool has(const struct store *s, const char *key)
 
 static void the_next_n_calls_fail_and_change_nothing(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_fail_next(s, STORE_FAKE_ANY, NULL, 2, -EACCES);
@@ -90,7 +89,6 @@ static void the_next_n_calls_fail_and_change_nothing(void **unused)
 
 static void a_fault_meets_only_its_kind(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_fail_next(s, STORE_FAKE_LIST, NULL, 1, -EIO);
@@ -108,7 +106,6 @@ static void a_fault_meets_only_its_kind(void **unused)
 
 static void a_fault_meets_only_its_keys(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_fail_next(s, STORE_FAKE_ANY, "block/", 2, -EIO);
@@ -123,7 +120,6 @@ static void a_fault_meets_only_its_keys(void **unused)
 
 static void faults_are_a_script(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_next(s, STORE_FAKE_WRITE, NULL, 2, STORE_FAKE_PASS);
@@ -138,7 +134,6 @@ static void faults_are_a_script(void **unused)
 
 static void faults_can_be_forgotten(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_fail_next(s, STORE_FAKE_ANY, "a", 2, -EIO);
@@ -152,7 +147,6 @@ static void faults_can_be_forgotten(void **unused)
 
 static void a_lost_reply_leaves_what_was_applied(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_next(s, STORE_FAKE_ANY, NULL, 1, STORE_FAKE_LOSE_REPLY);
@@ -164,7 +158,6 @@ static void a_lost_reply_leaves_what_was_applied(void **unused)
 
 static void a_lost_request_leaves_nothing_ever(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_next(s, STORE_FAKE_ANY, NULL, 1, STORE_FAKE_LOSE_REQUEST);
@@ -177,7 +170,6 @@ static void a_lost_request_leaves_nothing_ever(void **unused)
 
 static void a_late_request_is_applied_when_the_member_wakes(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_next(s, STORE_FAKE_ANY, NULL, 2, STORE_FAKE_LATE);
@@ -198,7 +190,6 @@ static void a_late_request_is_applied_when_the_member_wakes(void **unused)
 
 static void a_lost_read_is_not_unknown(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_next(s, STORE_FAKE_ANY, NULL, 2, STORE_FAKE_LATE);
@@ -211,7 +202,6 @@ static void a_lost_read_is_not_unknown(void **unused)
 
 static void what_may_be_repeated_for_ever_is_sent_again(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_next(s, STORE_FAKE_ANY, NULL, 2, STORE_FAKE_LOSE_REPLY);
@@ -227,7 +217,6 @@ static void what_may_be_repeated_for_ever_is_sent_again(void **unused)
 
 static void what_may_not_be_repeated_is_told_unknown(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	/* Errors that say "not done" are no reason to give up, a loss is. */
@@ -241,7 +230,6 @@ static void what_may_not_be_repeated_is_told_unknown(void **unused)
 
 static void an_error_that_will_not_pass_ends_all_but_persistent_calls(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	const struct store_op op = { STORE_PUT, .key = "b" };
 	const struct store_txn txn = {
@@ -260,7 +248,6 @@ static void an_error_that_will_not_pass_ends_all_but_persistent_calls(void **unu
 
 static void a_grant_sent_again_finds_its_own_lease(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_next(s, STORE_FAKE_LEASE, NULL, 1, STORE_FAKE_LOSE_REPLY);
@@ -274,7 +261,6 @@ static void a_grant_sent_again_finds_its_own_lease(void **unused)
 
 static void a_lost_page_is_asked_for_again(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_put(s, "a", "1");
@@ -292,7 +278,6 @@ static void a_lost_page_is_asked_for_again(void **unused)
 
 static void a_held_call_waits_and_others_overtake_it(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_next(s, STORE_FAKE_ANY, NULL, 1, STORE_FAKE_HOLD);
@@ -309,7 +294,6 @@ static void a_held_call_waits_and_others_overtake_it(void **unused)
 
 static void a_released_call_may_meet_the_next_fault(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_next(s, STORE_FAKE_ANY, NULL, 1, STORE_FAKE_HOLD);
@@ -325,7 +309,6 @@ static void a_released_call_may_meet_the_next_fault(void **unused)
 
 static void what_is_cancelled_may_still_be_applied(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_cancel(put(s, "a", 0));
@@ -345,7 +328,6 @@ static void what_is_cancelled_may_still_be_applied(void **unused)
 
 static void a_call_cancelled_after_it_was_applied_is_silent(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	struct store_call *call = put(s, "a", 0);
 
@@ -360,7 +342,6 @@ static void a_call_cancelled_after_it_was_applied_is_silent(void **unused)
 
 static void what_was_never_sent_is_dropped_when_cancelled(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	struct store_call *call;
 
@@ -382,7 +363,6 @@ static void on_reply_start_another(const struct store_reply *reply, void *arg)
 
 static void freeing_the_store_tells_every_call(void **unused)
 {
-	(void)unused;
 	struct store *s = fresh();
 
 	store_fake_next(s, STORE_FAKE_ANY, NULL, 1, STORE_FAKE_HOLD);
@@ -400,7 +380,6 @@ static void freeing_the_store_tells_every_call(void **unused)
 
 static void what_was_never_sent_is_not_unknown_when_the_store_is_freed(void **unused)
 {
-	(void)unused;
 	struct store *s = fresh();
 
 	store_fake_connect(s, false);
@@ -414,7 +393,6 @@ static void what_was_never_sent_is_not_unknown_when_the_store_is_freed(void **un
 
 static void without_a_connection_calls_fail_or_wait(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_connect(s, false);
@@ -432,7 +410,6 @@ static void without_a_connection_calls_fail_or_wait(void **unused)
 
 static void a_connection_that_breaks_takes_the_reply_with_it(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	create(s, "a", STORE_FOREVER);
@@ -451,7 +428,6 @@ static void a_connection_that_breaks_takes_the_reply_with_it(void **unused)
 
 static void a_fault_is_not_spent_without_a_connection(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_fail_next(s, STORE_FAKE_ANY, NULL, 1, -EIO);
@@ -468,7 +444,6 @@ static void a_fault_is_not_spent_without_a_connection(void **unused)
 
 static void a_restored_etcd_is_what_it_was(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	AUTO(store_fake_snapshot_free) struct store_fake_snapshot *then = NULL;
 
@@ -501,7 +476,6 @@ static void a_restored_etcd_is_what_it_was(void **unused)
 
 static void a_list_across_a_restore_asks_for_the_future(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	AUTO(store_fake_snapshot_free) struct store_fake_snapshot *then = store_fake_snapshot(s);
 
@@ -518,7 +492,6 @@ static void a_list_across_a_restore_asks_for_the_future(void **unused)
 
 static void a_wiped_etcd_is_empty(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_put(s, "a", "1");

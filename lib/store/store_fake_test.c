@@ -47,7 +47,6 @@ static void say_op(const struct store_op_reply *op)
 
 static void on_reply(const struct store_reply *reply, void *arg)
 {
-	(void)arg;
 	if (reply->err) {
 		say("error %s%s: %s\n", strerrorname_np(-reply->err),
 		    reply->unknown ? " unknown" : "", reply->text);
@@ -61,7 +60,6 @@ static void on_reply(const struct store_reply *reply, void *arg)
 
 static void on_lease(const struct store_reply *reply, void *arg)
 {
-	(void)arg;
 	if (reply->err)
 		say("error %s: %s\n", strerrorname_np(-reply->err), reply->text);
 	else
@@ -149,7 +147,6 @@ static void expect_all(const struct store *s, const char *want)
 
 static void each_change_has_a_revision_of_its_own(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	assert_int_equal(store_fake_revision(s), 1);
@@ -162,7 +159,6 @@ static void each_change_has_a_revision_of_its_own(void **unused)
 
 static void a_key_made_anew_starts_again(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_put(s, "a", "1");
@@ -175,7 +171,6 @@ static void a_key_made_anew_starts_again(void **unused)
 
 static void all_changes_of_a_txn_share_one_revision(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_put(s, "c", "1");
@@ -187,7 +182,6 @@ static void all_changes_of_a_txn_share_one_revision(void **unused)
 
 static void a_txn_that_changes_nothing_raises_nothing(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_put(s, "a", "1");
@@ -198,7 +192,6 @@ static void a_txn_that_changes_nothing_raises_nothing(void **unused)
 
 static void a_read_in_a_txn_sees_what_came_before_it(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	run_ops(s, OPS(GET("a"), PUT("a", "1"), GET("a"), DELETE("b")));
@@ -220,7 +213,6 @@ static struct store *with_four(void)
 
 static void a_range_goes_by_key_and_excludes_its_end(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = with_four();
 
 	run_ops(s, OPS(GETS("/p/", "/p0"), GETS("/p/b", "/q"), GET("/p/"), GETS("/q", "/p/")));
@@ -229,7 +221,6 @@ static void a_range_goes_by_key_and_excludes_its_end(void **unused)
 
 static void the_limit_limits_keys_and_not_the_count(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = with_four();
 
 	run_ops(s, OPS({ STORE_GET, .key = "/p/", .range_end = "/p0", .limit = 2 },
@@ -239,7 +230,6 @@ static void the_limit_limits_keys_and_not_the_count(void **unused)
 
 static void keys_or_just_their_number_can_be_asked_for(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = with_four();
 
 	run_ops(s, OPS({ STORE_GET, .key = "/p/", .range_end = "/p0", .keys_only = true },
@@ -249,7 +239,6 @@ static void keys_or_just_their_number_can_be_asked_for(void **unused)
 
 static void the_newest_come_first_before_the_limit_counts(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = with_four();
 
 	store_fake_put(s, "/p/b", "5");
@@ -260,7 +249,6 @@ static void the_newest_come_first_before_the_limit_counts(void **unused)
 
 static void values_may_hold_any_byte(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	const struct store_op put = { STORE_PUT, .key = "a", .value = "x\0y", .value_len = 3 };
 
@@ -276,7 +264,6 @@ static void values_may_hold_any_byte(void **unused)
 
 static void numbers_compare_in_all_four_ways(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	static const bool want[4][3] = {
 		/* number is less, the same, more than what is there */
@@ -310,7 +297,6 @@ static void numbers_compare_in_all_four_ways(void **unused)
 
 static void values_compare_in_all_four_ways(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	static const char *const values[] = { "a", "b", "ba" };
 	static const bool want[4][3] = {
@@ -334,7 +320,6 @@ static void values_compare_in_all_four_ways(void **unused)
 
 static void no_value_compare_holds_for_an_absent_key(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	for (enum store_relation r = STORE_EQUAL; r <= STORE_LESS; r++) {
@@ -346,7 +331,6 @@ static void no_value_compare_holds_for_an_absent_key(void **unused)
 
 static void an_absent_key_has_the_number_zero_for_everything(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	for (enum store_target t = STORE_VERSION; t <= STORE_LEASE; t++) {
@@ -361,7 +345,6 @@ static void an_absent_key_has_the_number_zero_for_everything(void **unused)
 
 static void a_range_compare_must_hold_for_every_key(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	struct store_compare older = { .key = "/p/",
 				       .range_end = "/p0",
@@ -380,7 +363,6 @@ static void a_range_compare_must_hold_for_every_key(void **unused)
 
 static void one_compare_that_fails_takes_the_failure_branch(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	const struct store_compare compares[] = {
 		{ .key = "a", .target = STORE_VERSION, .number = 1 },
@@ -400,7 +382,6 @@ static void one_compare_that_fails_takes_the_failure_branch(void **unused)
 
 static void a_put_may_raise_the_revision_alone(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_lease_grant(s, 7, 60, 0, on_lease, NULL, NULL);
@@ -419,7 +400,6 @@ static void a_put_may_raise_the_revision_alone(void **unused)
 
 static void a_plain_put_detaches_the_lease(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_lease_grant(s, 7, 60, 0, on_lease, NULL, NULL);
@@ -431,7 +411,6 @@ static void a_plain_put_detaches_the_lease(void **unused)
 
 static void nothing_to_keep_refuses_the_whole_txn(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_put(s, "a", "1");
@@ -445,7 +424,6 @@ static void nothing_to_keep_refuses_the_whole_txn(void **unused)
 
 static void only_the_branch_taken_needs_something_to_keep(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	const struct store_compare absent = { .key = "a", .target = STORE_VERSION };
 
@@ -458,7 +436,6 @@ static void only_the_branch_taken_needs_something_to_keep(void **unused)
 
 static void no_key_is_put_twice_or_put_and_deleted(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	const struct store_op range = { STORE_DELETE, .key = "a", .range_end = "c" };
 	const char *want = "error EINVAL: duplicate key given in txn request\n";
@@ -478,7 +455,6 @@ static void no_key_is_put_twice_or_put_and_deleted(void **unused)
 
 static void deletes_may_overlap_and_branches_may_repeat(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	const struct store_op range = { STORE_DELETE, .key = "a", .range_end = "c" };
 
@@ -490,7 +466,6 @@ static void deletes_may_overlap_and_branches_may_repeat(void **unused)
 
 static void a_key_is_needed(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	const struct store_compare nothing = { .key = "", .target = STORE_VERSION };
 
@@ -502,7 +477,6 @@ static void a_key_is_needed(void **unused)
 
 static void a_value_beside_the_one_to_keep_is_ignored_a_lease_is_not(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_put(s, "a", "1");
@@ -516,7 +490,6 @@ static void a_value_beside_the_one_to_keep_is_ignored_a_lease_is_not(void **unus
 
 static void a_hundred_and_twenty_eight_operations_are_the_limit(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	struct store_op ops[STORE_TXN_MAX + 1];
 	char keys[STORE_TXN_MAX + 1][16];
@@ -538,7 +511,6 @@ static void a_hundred_and_twenty_eight_operations_are_the_limit(void **unused)
 
 static void a_range_is_deleted_in_one_revision(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = with_four();
 
 	run_ops(s, OPS({ STORE_DELETE, .key = "/p/", .range_end = "/p0" }));
@@ -550,7 +522,6 @@ static void a_range_is_deleted_in_one_revision(void **unused)
 
 static void a_list_comes_page_by_page_at_one_revision(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = with_four();
 
 	store_fake_set_page(s, 2);
@@ -566,7 +537,6 @@ static void a_list_comes_page_by_page_at_one_revision(void **unused)
 
 static void a_page_that_is_just_full_is_the_last(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = with_four();
 
 	store_fake_set_page(s, 4);
@@ -578,7 +548,6 @@ static void a_page_that_is_just_full_is_the_last(void **unused)
 
 static void a_list_overtaken_by_compaction_is_stale(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = with_four();
 
 	store_fake_set_page(s, 2);
@@ -602,14 +571,12 @@ static void on_page_cancel(const struct store_reply *reply, void *arg)
 {
 	struct cancelling *c = arg;
 
-	(void)reply;
 	c->pages++;
 	store_cancel(c->call);
 }
 
 static void a_list_may_be_cancelled_from_its_own_page(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = with_four();
 	struct cancelling c = { 0 };
 
@@ -624,7 +591,6 @@ static void a_list_may_be_cancelled_from_its_own_page(void **unused)
 
 static void keys_of_a_lease_go_with_it_in_one_revision(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_lease_grant(s, 7, 10, 0, on_lease, NULL, NULL);
@@ -644,7 +610,6 @@ static void keys_of_a_lease_go_with_it_in_one_revision(void **unused)
 
 static void a_lease_kept_alive_starts_over(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_lease_grant(s, 7, 10, 0, on_lease, NULL, NULL);
@@ -665,7 +630,6 @@ static void a_lease_kept_alive_starts_over(void **unused)
 
 static void a_lease_is_revoked_once_and_granted_once(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_lease_grant(s, 7, 1, 0, on_lease, NULL, NULL); /* etcd's least is 2 s */
@@ -682,7 +646,6 @@ static void a_lease_is_revoked_once_and_granted_once(void **unused)
 
 static void a_put_needs_its_lease(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	run_ops(s, OPS(PUT("b", "1"), { STORE_PUT, .key = "a", .lease = 7 }));
@@ -692,7 +655,6 @@ static void a_put_needs_its_lease(void **unused)
 
 static void leases_run_out_in_their_order(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	for (int64_t id = 1; id <= 3; id++)
@@ -712,7 +674,6 @@ static void leases_run_out_in_their_order(void **unused)
 
 static void nothing_is_called_back_from_the_starting_call(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_put(s, "a", "1", 0, 0, on_reply, NULL, NULL);
@@ -728,7 +689,6 @@ static void nothing_is_called_back_from_the_starting_call(void **unused)
 
 static void inputs_are_copied(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	char key[] = "a", value[] = "1";
 
@@ -741,7 +701,6 @@ static void inputs_are_copied(void **unused)
 
 static void calls_are_worked_off_in_their_order(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_put(s, "a", "1", 0, 0, on_reply, NULL, NULL);
@@ -763,7 +722,6 @@ static void write_in_between(struct store *s, const struct store_txn *txn, void 
 
 static void another_writer_may_come_first(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	const struct store_compare absent = { .key = "a", .target = STORE_VERSION };
 	unsigned times = 0;
@@ -777,7 +735,6 @@ static void another_writer_may_come_first(void **unused)
 
 static void history_tells_what_ever_stood_there(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_put(s, "a", "1");

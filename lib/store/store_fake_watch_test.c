@@ -37,32 +37,26 @@ static void expect(const char *want)
 
 static void on_put(const struct store_kv *kv, void *arg)
 {
-	(void)arg;
 	say("+%s=%s@%lld", kv->key, kv->value, (long long)kv->mod_revision);
 }
 
 static void on_deleted(const char *key, int64_t revision, void *arg)
 {
-	(void)arg;
 	say("-%s@%lld", key, (long long)revision);
 }
 
 static void on_in_sync(int64_t revision, void *arg)
 {
-	(void)arg;
 	say("sync@%lld", (long long)revision);
 }
 
 static void on_notice(enum store_notice notice, const char *text, void *arg)
 {
-	(void)text;
-	(void)arg;
 	say("[%s]", store_notice_name(notice));
 }
 
 static void on_reply(const struct store_reply *reply, void *arg)
 {
-	(void)arg;
 	say("reply@%lld", (long long)reply->revision);
 }
 
@@ -97,7 +91,6 @@ static struct store *watched(void)
 /* What a watch has still to see is kept, everything else goes: a daemon runs for months. */
 static void history_is_trimmed_to_what_watches_need(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 	struct memory *m = (struct memory *)s;
 
@@ -125,7 +118,6 @@ static void history_is_trimmed_to_what_watches_need(void **unused)
 
 static void events_follow_the_list_in_order(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 
 	store_fake_put(s, "/p/c", "3");
@@ -139,7 +131,6 @@ static void events_follow_the_list_in_order(void **unused)
 
 static void changes_of_one_txn_come_in_one_step(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 
 	store_fake_delete(s, "/p/", "/p0");
@@ -152,7 +143,6 @@ static void changes_of_one_txn_come_in_one_step(void **unused)
 
 static void one_key_can_be_watched_and_an_empty_range(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = store_fake_new();
 
 	story[0] = '\0';
@@ -167,7 +157,6 @@ static void one_key_can_be_watched_and_an_empty_range(void **unused)
 
 static void a_change_between_watch_and_list_is_told_once(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = store_fake_new();
 
 	story[0] = '\0';
@@ -187,7 +176,6 @@ static void a_change_between_watch_and_list_is_told_once(void **unused)
 
 static void two_watches_are_followed_each_for_itself(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 
 	watch(s, "/p/b", NULL);
@@ -199,7 +187,6 @@ static void two_watches_are_followed_each_for_itself(void **unused)
 
 static void ones_own_event_may_come_before_or_after_the_reply(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 
 	store_put(s, "/p/b", "3", 0, 0, on_reply, NULL, NULL);
@@ -213,7 +200,6 @@ static void ones_own_event_may_come_before_or_after_the_reply(void **unused)
 
 static void a_lease_that_runs_out_is_an_event(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 
 	store_lease_grant(s, 7, 10, 0, on_reply, NULL, NULL);
@@ -226,7 +212,6 @@ static void a_lease_that_runs_out_is_an_event(void **unused)
 
 static void leases_that_run_out_together_do_so_in_their_order(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 
 	store_lease_grant(s, 7, 30, 0, on_reply, NULL, NULL);
@@ -244,7 +229,6 @@ static void leases_that_run_out_together_do_so_in_their_order(void **unused)
 
 static void a_late_write_is_an_event(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 
 	store_fake_next(s, STORE_FAKE_ANY, NULL, 1, STORE_FAKE_LATE);
@@ -260,7 +244,6 @@ static void a_late_write_is_an_event(void **unused)
 
 static void after_unwatch_nothing_comes(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 	struct store_watch *w = watch(s, "/p/a", NULL);
 
@@ -286,7 +269,6 @@ static void on_put_unwatch(const struct store_kv *kv, void *arg)
 
 static void a_watch_may_end_itself_in_any_callback(void **unused)
 {
-	(void)unused;
 	static const struct store_watch_handlers ending = { on_put_unwatch, on_deleted,
 							    on_in_sync };
 	AUTO(store_free) struct store *s = watched();
@@ -305,7 +287,6 @@ static void a_watch_may_end_itself_in_any_callback(void **unused)
 
 static void handlers_are_optional(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 	const struct store_watch_handlers none = { 0 };
 	struct store_watch *w;
@@ -321,7 +302,6 @@ static void handlers_are_optional(void **unused)
 
 static void after_a_cut_the_watch_goes_on_where_it_was(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 
 	store_fake_connect(s, false);
@@ -337,7 +317,6 @@ static void after_a_cut_the_watch_goes_on_where_it_was(void **unused)
 
 static void the_watches_alone_can_be_cut(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 
 	store_fake_follow(s, false);
@@ -351,7 +330,6 @@ static void the_watches_alone_can_be_cut(void **unused)
 
 static void without_a_connection_nothing_is_listed(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = store_fake_new();
 
 	story[0] = '\0';
@@ -368,7 +346,6 @@ static void without_a_connection_nothing_is_listed(void **unused)
 
 static void a_list_cut_half_way_begins_again(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = store_fake_new();
 
 	story[0] = '\0';
@@ -390,7 +367,6 @@ static void a_list_cut_half_way_begins_again(void **unused)
 
 static void a_list_that_fails_is_tried_again(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = store_fake_new();
 
 	story[0] = '\0';
@@ -406,7 +382,6 @@ static void a_list_that_fails_is_tried_again(void **unused)
 
 static void after_a_compaction_the_difference_is_told(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 
 	store_fake_connect(s, false);
@@ -424,7 +399,6 @@ static void after_a_compaction_the_difference_is_told(void **unused)
 
 static void a_watch_that_has_seen_all_does_not_mind_a_compaction(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 
 	store_fake_put(s, "/p/a", "3");
@@ -439,7 +413,6 @@ static void a_watch_that_has_seen_all_does_not_mind_a_compaction(void **unused)
 
 static void a_list_overtaken_by_compaction_begins_again(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = store_fake_new();
 
 	story[0] = '\0';
@@ -457,7 +430,6 @@ static void a_list_overtaken_by_compaction_begins_again(void **unused)
 
 static void a_watch_listed_again_tells_only_that_it_is_in_sync(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 
 	store_fake_relist(s);
@@ -469,7 +441,6 @@ static void a_watch_listed_again_tells_only_that_it_is_in_sync(void **unused)
 
 static void after_a_restore_everything_is_told_anew(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 	AUTO(store_fake_snapshot_free) struct store_fake_snapshot *then = store_fake_snapshot(s);
 
@@ -489,7 +460,6 @@ static void after_a_restore_everything_is_told_anew(void **unused)
 
 static void after_a_wipe_everything_is_gone(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 
 	store_fake_wipe(s);
@@ -500,7 +470,6 @@ static void after_a_wipe_everything_is_gone(void **unused)
 
 static void a_restore_is_noticed_when_the_connection_is_back(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 	AUTO(store_fake_snapshot_free) struct store_fake_snapshot *then = store_fake_snapshot(s);
 
@@ -520,7 +489,6 @@ static void a_restore_is_noticed_when_the_connection_is_back(void **unused)
 /* Nothing but the list tells: the revision is beyond what was known. */
 static void a_restore_overtaken_by_writes_is_noticed_by_a_list(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = watched();
 	struct memory *m = (struct memory *)s;
 	struct memory_etcd then;
@@ -564,7 +532,6 @@ static void restore_once(const struct store_kv *kv, void *arg)
 
 static void a_restore_while_a_list_is_told_lists_again(void **unused)
 {
-	(void)unused;
 	static const struct store_watch_handlers restoring = { restore_once, on_deleted,
 							       on_in_sync };
 	AUTO(store_free) struct store *s = store_fake_new();

@@ -88,7 +88,6 @@ static void on_settled(const struct store_settled *settled, void *arg)
 {
 	size_t n = strlen(story);
 
-	(void)arg;
 	n += (size_t)snprintf(story + n, sizeof(story) - n, "%s",
 			      store_outcome_name(settled->outcome));
 	if (settled->reply->err)
@@ -148,7 +147,6 @@ static void lose(struct store *s, enum store_fake_fate fate)
 
 static void without_a_loss_the_reply_is_the_answer(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	start(s, claim(s, "t1"));
@@ -170,7 +168,6 @@ static void without_a_loss_the_reply_is_the_answer(void **unused)
 
 static void what_etcd_refuses_for_good_is_refused_with_the_error(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_fail_next(s, STORE_FAKE_WRITE, NULL, 1, -EACCES);
@@ -182,7 +179,6 @@ static void what_etcd_refuses_for_good_is_refused_with_the_error(void **unused)
 
 static void trouble_before_it_was_sent_is_waited_out(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_fake_fail_next(s, STORE_FAKE_WRITE, NULL, 3, -EAGAIN);
@@ -198,7 +194,6 @@ static void trouble_before_it_was_sent_is_waited_out(void **unused)
 
 static void a_claim_lost_and_applied_is_settled_as_applied(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	lose(s, STORE_FAKE_LOSE_REPLY);
@@ -211,7 +206,6 @@ static void a_claim_lost_and_applied_is_settled_as_applied(void **unused)
 
 static void a_claim_lost_and_not_applied_is_settled_as_refused(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	lose(s, STORE_FAKE_LOSE_REQUEST);
@@ -223,7 +217,6 @@ static void a_claim_lost_and_not_applied_is_settled_as_refused(void **unused)
 
 static void a_late_claim_changes_nothing_any_more(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	lose(s, STORE_FAKE_LATE);
@@ -240,14 +233,12 @@ static void wake_before(struct store *s, const struct store_txn *txn, void *arg)
 {
 	unsigned *countdown = arg;
 
-	(void)txn;
 	if (*countdown && --*countdown == 0)
 		store_fake_wake(s);
 }
 
 static void a_claim_that_comes_late_but_before_the_fence_counts(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	unsigned countdown = 1;
 
@@ -260,7 +251,6 @@ static void a_claim_that_comes_late_but_before_the_fence_counts(void **unused)
 
 static void a_claim_that_somebody_else_won_is_refused(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	lose(s, STORE_FAKE_LATE);
@@ -274,7 +264,6 @@ static void a_claim_that_somebody_else_won_is_refused(void **unused)
 
 static void a_claim_whose_block_looks_nearly_like_ours_is_refused(void **unused)
 {
-	(void)unused;
 	static const char *const others[] = { "t", "t12", "u1", "" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
@@ -292,7 +281,6 @@ static void a_claim_whose_block_looks_nearly_like_ours_is_refused(void **unused)
 
 static void a_release_lost_and_applied_is_settled_as_applied(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = with_block();
 
 	lose(s, STORE_FAKE_LOSE_REPLY);
@@ -304,7 +292,6 @@ static void a_release_lost_and_applied_is_settled_as_applied(void **unused)
 
 static void a_release_lost_and_not_applied_is_settled_as_refused(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = with_block();
 
 	lose(s, STORE_FAKE_LOSE_REQUEST);
@@ -316,7 +303,6 @@ static void a_release_lost_and_not_applied_is_settled_as_refused(void **unused)
 
 static void a_late_release_changes_nothing_any_more(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = with_block();
 
 	lose(s, STORE_FAKE_LATE);
@@ -330,7 +316,6 @@ static void a_late_release_changes_nothing_any_more(void **unused)
 
 static void a_release_whose_block_is_claimed_again_already_was_applied(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = with_block();
 
 	lose(s, STORE_FAKE_LOSE_REPLY);
@@ -345,7 +330,6 @@ static void a_release_whose_block_is_claimed_again_already_was_applied(void **un
 
 static void a_release_whose_block_was_merely_touched_was_not_applied(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = with_block();
 
 	lose(s, STORE_FAKE_LATE);
@@ -359,7 +343,6 @@ static void a_release_whose_block_was_merely_touched_was_not_applied(void **unus
 
 static void a_change_of_ones_own_key_is_settled_by_its_value(void **unused)
 {
-	(void)unused;
 	static const enum store_fake_fate fates[] = { STORE_FAKE_LOSE_REPLY, STORE_FAKE_LATE };
 	static const char *const want[] = { "applied, lost, witness t2, fence 5",
 					    "refused, lost, witness t1, fence 5" };
@@ -384,7 +367,6 @@ static void a_change_of_ones_own_key_is_settled_by_its_value(void **unused)
 
 static void a_value_written_a_second_time_is_not_taken_for_the_first(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = with_block();
 	struct request q = release(s);
 
@@ -402,7 +384,6 @@ static void a_value_written_a_second_time_is_not_taken_for_the_first(void **unus
 
 static void a_fence_raised_by_somebody_else_serves_as_well(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	lose(s, STORE_FAKE_LOSE_REPLY);
@@ -417,7 +398,6 @@ static void a_fence_raised_by_somebody_else_serves_as_well(void **unused)
 
 static void a_fence_that_is_gone_serves_as_well(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	lose(s, STORE_FAKE_LATE);
@@ -434,13 +414,11 @@ static void a_fence_that_is_gone_serves_as_well(void **unused)
 
 static void on_granted(const struct store_reply *reply, void *arg)
 {
-	(void)arg;
 	assert_int_equal(reply->err, 0);
 }
 
 static void a_raised_fence_keeps_its_value_and_its_lease(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	store_lease_grant(s, 7, 60, 0, on_granted, NULL, NULL);
@@ -456,7 +434,6 @@ static void a_raised_fence_keeps_its_value_and_its_lease(void **unused)
 
 static void the_fences_own_reply_may_be_lost_again_and_again(void **unused)
 {
-	(void)unused;
 	static const enum store_fake_fate fates[] = { STORE_FAKE_LOSE_REPLY,
 						      STORE_FAKE_LOSE_REQUEST, STORE_FAKE_LATE };
 
@@ -484,7 +461,6 @@ static void the_fences_own_reply_may_be_lost_again_and_again(void **unused)
 
 static void etcd_out_of_reach_delays_the_answer(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	lose(s, STORE_FAKE_LATE);
@@ -508,7 +484,6 @@ static void etcd_out_of_reach_delays_the_answer(void **unused)
 
 static void a_connection_that_breaks_is_a_loss(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 
 	start(s, claim(s, "t1"));
@@ -546,7 +521,6 @@ static unsigned steps_needed(void)
 
 static void it_can_be_cancelled_at_every_stage(void **unused)
 {
-	(void)unused;
 	unsigned n = steps_needed();
 
 	for (unsigned stop = 0; stop < n; stop++) {
@@ -564,7 +538,6 @@ static void it_can_be_cancelled_at_every_stage(void **unused)
 
 static void freed_at_any_stage_it_is_told_as_unsettled(void **unused)
 {
-	(void)unused;
 	unsigned n = steps_needed();
 
 	for (unsigned stop = 0; stop < n; stop++) {
@@ -579,7 +552,6 @@ static void freed_at_any_stage_it_is_told_as_unsettled(void **unused)
 
 static void freed_while_etcd_is_out_of_reach_it_is_unsettled(void **unused)
 {
-	(void)unused;
 	struct store *s = in_trouble();
 
 	store_fake_connect(s, false);
@@ -607,7 +579,6 @@ static void expect_invalid(struct store *s, struct request q)
 
 static void without_a_fence_nothing_is_started(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	const struct request good = claim(s, "t1");
 	struct request q = good;
@@ -630,7 +601,6 @@ static void without_a_fence_nothing_is_started(void **unused)
 
 static void without_a_witness_nothing_is_started(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	const struct request good = claim(s, "t1");
 	struct request q = good;
@@ -651,7 +621,6 @@ static void without_a_witness_nothing_is_started(void **unused)
 
 static void a_delete_must_be_fenced_by_its_own_key(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = with_block();
 	struct request q = claim(s, "t1");
 
@@ -662,7 +631,6 @@ static void a_delete_must_be_fenced_by_its_own_key(void **unused)
 
 static void what_the_store_would_send_twice_is_refused(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	struct request q = claim(s, "t1");
 
@@ -675,7 +643,6 @@ static void what_the_store_would_send_twice_is_refused(void **unused)
 
 static void a_txn_beyond_etcds_limits_leaves_nothing_behind(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = fresh();
 	struct request q = claim(s, "t1");
 

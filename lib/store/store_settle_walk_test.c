@@ -256,7 +256,6 @@ static void walk(struct walk *w, uint64_t seed)
 
 static void belief_and_history_agree_on_every_walk(void **unused)
 {
-	(void)unused;
 	static const uint64_t seeds[] = { 1, 2, 3, 20251, 777777, 0xfeedULL };
 	unsigned total[2][2][2] = { 0 };
 

@@ -29,7 +29,6 @@ static void note(const struct store_reply *reply, void *arg)
 
 static void a_value_put_is_read_and_deleted(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = store_fake_new();
 	char text[256] = "";
 	struct err err = { "" };
@@ -45,7 +44,6 @@ static void a_value_put_is_read_and_deleted(void **unused)
 
 static void a_txn_waits_for_its_reply(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = store_fake_new();
 	const struct store_compare absent = { .key = "a", .target = STORE_VERSION };
 	const struct store_op ops[] = {
@@ -63,7 +61,6 @@ static void a_txn_waits_for_its_reply(void **unused)
 
 static void a_list_waits_for_all_its_pages(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = store_fake_new();
 	char text[256] = "";
 
@@ -77,7 +74,6 @@ static void a_list_waits_for_all_its_pages(void **unused)
 
 static void an_error_comes_with_its_text(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = store_fake_new();
 	struct err err = { "" };
 	char text[256] = "";
@@ -93,7 +89,6 @@ static void an_error_comes_with_its_text(void **unused)
 
 static void a_list_that_breaks_between_pages_is_an_error(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = store_fake_new();
 	char text[256] = "";
 
@@ -108,7 +103,6 @@ static void a_list_that_breaks_between_pages_is_an_error(void **unused)
 
 static void what_cannot_be_sent_fails_at_once(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = store_fake_new();
 	const struct store_txn txn = { .n_success = STORE_TXN_MAX + 1 };
 	struct err err = { "" };
@@ -119,7 +113,6 @@ static void what_cannot_be_sent_fails_at_once(void **unused)
 
 static void a_loop_that_fails_ends_the_waiting_and_the_call(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = store_fake_new();
 	struct err err = { "" };
 

@@ -24,7 +24,6 @@ static void expect_end(const char *prefix, const char *want)
 
 static void the_end_of_a_prefix_is_its_last_byte_plus_one(void **unused)
 {
-	(void)unused;
 	expect_end("/r/", "/r0");
 	expect_end("a", "b");
 	expect_end("/roost/v1/node/n1/", "/roost/v1/node/n10");
@@ -33,7 +32,6 @@ static void the_end_of_a_prefix_is_its_last_byte_plus_one(void **unused)
 
 static void a_byte_that_cannot_be_raised_falls_away(void **unused)
 {
-	(void)unused;
 	expect_end("a\xff", "b");
 	expect_end("a\xff\xff", "b");
 	expect_end("a\xff"
@@ -45,7 +43,6 @@ static void a_byte_that_cannot_be_raised_falls_away(void **unused)
 
 static void nothing_ends_what_has_no_end(void **unused)
 {
-	(void)unused;
 	expect_end("", "");
 	expect_end("\xff\xff", "");
 }
@@ -54,7 +51,6 @@ static void nothing_ends_what_has_no_end(void **unused)
 
 static void every_outcome_and_every_notice_has_its_own_name(void **unused)
 {
-	(void)unused;
 	assert_string_equal(store_outcome_name(STORE_APPLIED), "applied");
 	assert_string_equal(store_outcome_name(STORE_REFUSED), "refused");
 	assert_string_equal(store_outcome_name(STORE_UNSETTLED), "unsettled");
@@ -82,9 +78,6 @@ static int spy_txn(struct store *s, const struct store_txn *txn, uint32_t timeou
 {
 	struct spy *spy = (struct spy *)s;
 
-	(void)fn;
-	(void)arg;
-	(void)ret_call;
 	spy->calls++;
 	spy->timeout_ms = timeout_ms;
 	spy->repeatable = txn->repeatable;
@@ -102,9 +95,6 @@ static int spy_lease(struct store *s, enum store_lease_verb verb, int64_t id, in
 {
 	struct spy *spy = (struct spy *)s;
 
-	(void)fn;
-	(void)arg;
-	(void)ret_call;
 	spy->calls++;
 	spy->verb = verb;
 	spy->lease = id;
@@ -117,7 +107,6 @@ static const struct store_ops spy_ops = { .txn = spy_txn, .lease = spy_lease };
 
 static void without_a_time_limit_of_its_own_a_call_gets_eight_seconds(void **unused)
 {
-	(void)unused;
 	struct spy spy = { .base.ops = &spy_ops };
 
 	assert_int_equal(store_get(&spy.base, "a", 0, NULL, NULL, NULL), 0);
@@ -132,7 +121,6 @@ static void without_a_time_limit_of_its_own_a_call_gets_eight_seconds(void **unu
 
 static void shorthands_are_repeatable_txns_of_one_operation(void **unused)
 {
-	(void)unused;
 	struct spy spy = { .base.ops = &spy_ops };
 
 	assert_int_equal(store_put(&spy.base, "a", "value", 7, 0, NULL, NULL, NULL), 0);
@@ -147,7 +135,6 @@ static void shorthands_are_repeatable_txns_of_one_operation(void **unused)
 
 static void a_txn_beyond_etcds_limits_is_refused_at_once(void **unused)
 {
-	(void)unused;
 	struct store_compare compares[STORE_TXN_MAX + 1] = { 0 };
 	struct store_op ops[STORE_TXN_MAX + 1] = { 0 };
 	const size_t max = STORE_TXN_MAX;
@@ -171,7 +158,6 @@ static void a_txn_beyond_etcds_limits_is_refused_at_once(void **unused)
 
 static void a_lease_gets_the_id_it_was_given(void **unused)
 {
-	(void)unused;
 	struct spy spy = { .base.ops = &spy_ops };
 
 	assert_int_equal(store_lease_grant(&spy.base, 777, 60, 0, NULL, NULL, NULL), 0);
@@ -185,7 +171,6 @@ static void a_lease_gets_the_id_it_was_given(void **unused)
 
 static void without_one_the_id_is_chosen_positive_and_never_the_same(void **unused)
 {
-	(void)unused;
 	struct spy spy = { .base.ops = &spy_ops };
 	int64_t ids[64];
 
@@ -202,7 +187,6 @@ static void without_one_the_id_is_chosen_positive_and_never_the_same(void **unus
 
 static void nothing_can_be_cancelled_unwatched_and_freed(void **unused)
 {
-	(void)unused;
 	store_cancel(NULL);
 	store_unwatch(NULL);
 	store_free(NULL);
@@ -210,7 +194,6 @@ static void nothing_can_be_cancelled_unwatched_and_freed(void **unused)
 
 static void a_notice_without_a_listener_is_dropped(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = store_fake_new();
 
 	store_notify(s, STORE_TROUBLE, "%s", "nobody hears");
@@ -223,7 +206,6 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 
 static void a_notice_reaches_its_listener(void **unused)
 {
-	(void)unused;
 	AUTO(store_free) struct store *s = store_fake_new();
 	char text[64] = "";
 

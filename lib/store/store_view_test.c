@@ -38,7 +38,6 @@ static void tell_put(const char *key, int64_t revision)
 
 static void tell_gone(const char *key, int64_t revision, void *arg)
 {
-	(void)arg;
 	say("-", key, revision);
 	assert_true(told[key[0] - 'a'] > 0);
 	told[key[0] - 'a'] = 0;
@@ -119,7 +118,6 @@ static struct store_view *fresh(void)
 
 static void the_first_list_is_all_news(void **unused)
 {
-	(void)unused;
 	AUTO(store_view_free) struct store_view *v = fresh();
 
 	list(v, "a2 b3 c4", 4, false);
@@ -132,7 +130,6 @@ static void the_first_list_is_all_news(void **unused)
 
 static void a_later_list_tells_just_the_difference(void **unused)
 {
-	(void)unused;
 	AUTO(store_view_free) struct store_view *v = fresh();
 
 	list(v, "a2 b3 c4", 4, false);
@@ -145,7 +142,6 @@ static void a_later_list_tells_just_the_difference(void **unused)
 
 static void keys_that_are_gone_come_in_order(void **unused)
 {
-	(void)unused;
 	AUTO(store_view_free) struct store_view *v = fresh();
 
 	for (int64_t i = 0; i < 5; i++) {
@@ -163,7 +159,6 @@ static void keys_that_are_gone_come_in_order(void **unused)
 
 static void an_empty_range_tells_nothing(void **unused)
 {
-	(void)unused;
 	AUTO(store_view_free) struct store_view *v = fresh();
 
 	list(v, "", 1, false);
@@ -173,7 +168,6 @@ static void an_empty_range_tells_nothing(void **unused)
 
 static void any_walk_between_states_ends_in_the_last(void **unused)
 {
-	(void)unused;
 	static const char *const states[] = {
 		"",      "a2", "a2 b3 c4",     "a5 b3",    "b3 c6 d7",
 		"a8 z9", "c6", "a2 b10 c4 d7", "d7 e7 f7", "a11 b3 z9"
@@ -197,7 +191,6 @@ static void any_walk_between_states_ends_in_the_last(void **unused)
 
 static void a_list_begun_again_half_way_loses_nothing(void **unused)
 {
-	(void)unused;
 	AUTO(store_view_free) struct store_view *v = fresh();
 
 	list(v, "a2 b3 c4 d5", 5, false);
@@ -212,7 +205,6 @@ static void a_list_begun_again_half_way_loses_nothing(void **unused)
 
 static void a_list_anew_is_all_news_though_revisions_agree(void **unused)
 {
-	(void)unused;
 	AUTO(store_view_free) struct store_view *v = fresh();
 
 	list(v, "a2 b3", 3, false);
@@ -225,7 +217,6 @@ static void a_list_anew_is_all_news_though_revisions_agree(void **unused)
 
 static void a_list_anew_stays_anew_when_it_is_begun_again(void **unused)
 {
-	(void)unused;
 	AUTO(store_view_free) struct store_view *v = fresh();
 
 	list(v, "a2 b3", 3, false);
@@ -238,7 +229,6 @@ static void a_list_anew_stays_anew_when_it_is_begun_again(void **unused)
 
 static void a_key_listed_at_a_lower_revision_proves_that_etcd_went_back(void **unused)
 {
-	(void)unused;
 	AUTO(store_view_free) struct store_view *v = fresh();
 
 	list(v, "a2 b5", 5, false);
@@ -260,7 +250,6 @@ static void a_key_listed_at_a_lower_revision_proves_that_etcd_went_back(void **u
 
 static void a_key_on_two_pages_of_a_list_anew_is_news_once(void **unused)
 {
-	(void)unused;
 	AUTO(store_view_free) struct store_view *v = fresh();
 
 	list(v, "a2", 2, false);
@@ -274,7 +263,6 @@ static void a_key_on_two_pages_of_a_list_anew_is_news_once(void **unused)
 
 static void an_event_is_news_once(void **unused)
 {
-	(void)unused;
 	AUTO(store_view_free) struct store_view *v = fresh();
 
 	list(v, "a2", 2, false);
@@ -288,7 +276,6 @@ static void an_event_is_news_once(void **unused)
 
 static void a_deletion_is_news_once_and_only_of_what_was_there(void **unused)
 {
-	(void)unused;
 	AUTO(store_view_free) struct store_view *v = fresh();
 
 	list(v, "a2 b5", 5, false);
@@ -303,7 +290,6 @@ static void a_deletion_is_news_once_and_only_of_what_was_there(void **unused)
 
 static void a_list_after_events_tells_what_events_did_not(void **unused)
 {
-	(void)unused;
 	AUTO(store_view_free) struct store_view *v = fresh();
 
 	list(v, "a2 b3 c4", 4, false);
@@ -320,7 +306,6 @@ static void a_list_after_events_tells_what_events_did_not(void **unused)
 
 static void a_key_that_came_by_event_is_missed_by_a_later_list(void **unused)
 {
-	(void)unused;
 	AUTO(store_view_free) struct store_view *v = fresh();
 
 	list(v, "", 1, false);
@@ -332,7 +317,6 @@ static void a_key_that_came_by_event_is_missed_by_a_later_list(void **unused)
 
 static void many_keys_are_all_found_again(void **unused)
 {
-	(void)unused;
 	AUTO(store_view_free) struct store_view *v = fresh();
 	char key[32];
 
