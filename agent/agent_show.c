@@ -95,7 +95,7 @@ void agent_answer_status(struct serve_request *request, void *arg)
 
 	describe(a, &shown);
 	if (status_json(&shown.status, 0, &o) < 0) {
-		serve_reply_error(request, 500, 5, NULL, "out of memory");
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
 		return;
 	}
 	json_object_object_add(o, "node", json_object_new_string(a->identity.name));
@@ -143,7 +143,7 @@ void api_readyz(struct serve_request *request, void *arg)
 	if (a->routing)
 		routing_status(a->routing, &bird);
 	if (readiness_json(&ready, &bird, a->health, &o) < 0)
-		serve_reply_error(request, 500, 5, NULL, "out of memory");
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
 	else
 		serve_reply_json(request, readiness_is_ready(&ready, NULL) ? 200 : 503, o);
 }
@@ -193,7 +193,8 @@ void api_metrics(struct serve_request *request, void *arg)
 
 	gather_metrics(arg, &m);
 	if (m.err < 0)
-		serve_reply_error(request, 500, 5, NULL, "metrics: %s", strerrordesc_np(-m.err));
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "metrics: %s",
+				  strerrordesc_np(-m.err));
 	else
 		serve_reply_text(request, 200, METRICS_CONTENT_TYPE, m.text, m.len);
 }

@@ -78,24 +78,27 @@ static void who_gives_addresses_must_be_named(void **unused)
 	const char *msg = "network \"pods\" names no IPAM plugin: write \"ipam\": {\"type\": "
 			  "\"roost-ipam\"}; pods without an address are not supported";
 
-	fails("", 7, msg);
-	fails(",\"ipam\":{}", 7, msg);
-	fails(",\"ipam\":{\"type\":\"\"}", 7, msg);
-	fails(",\"ipam\":{\"type\":\"../sh\"}", 7,
+	fails("", CNI_CODE_CONFIG, msg);
+	fails(",\"ipam\":{}", CNI_CODE_CONFIG, msg);
+	fails(",\"ipam\":{\"type\":\"\"}", CNI_CODE_CONFIG, msg);
+	fails(",\"ipam\":{\"type\":\"../sh\"}", CNI_CODE_CONFIG,
 	      "field \"ipam.type\": \"../sh\" is not the name of a plugin in CNI_PATH");
-	fails(",\"ipam\":{\"type\":\"..\"}", 7,
+	fails(",\"ipam\":{\"type\":\"..\"}", CNI_CODE_CONFIG,
 	      "field \"ipam.type\": \"..\" is not the name of a plugin in CNI_PATH");
 }
 
 static void wrong_values_are_refused(void **unused)
 {
-	fails(IPAM ",\"mtu\":67", 7,
+	fails(IPAM ",\"mtu\":67", CNI_CODE_CONFIG,
 	      "field \"mtu\": 67 is not an MTU: 0 for that of the node, or 68 to 65535");
-	fails(IPAM ",\"mtu\":65536", 7, "field \"mtu\": 65536 is not between 0 and 65535");
-	fails(IPAM ",\"mtu\":\"1400\"", 6, "field \"mtu\": \"1400\" is a string, not an integer");
-	fails(IPAM ",\"routeLocalnet\":1", 6,
+	fails(IPAM ",\"mtu\":65536", CNI_CODE_CONFIG,
+	      "field \"mtu\": 65536 is not between 0 and 65535");
+	fails(IPAM ",\"mtu\":\"1400\"", CNI_CODE_DECODE,
+	      "field \"mtu\": \"1400\" is a string, not an integer");
+	fails(IPAM ",\"routeLocalnet\":1", CNI_CODE_DECODE,
 	      "field \"routeLocalnet\": 1 is an integer, not true or false");
-	fails(IPAM ",\"prevResult\":5", 6, "field \"prevResult\": 5 is an integer, not an object");
+	fails(IPAM ",\"prevResult\":5", CNI_CODE_DECODE,
+	      "field \"prevResult\": 5 is an integer, not an object");
 }
 
 int main(void)

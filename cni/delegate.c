@@ -260,7 +260,7 @@ static int explain_error(const char *name, int status, const struct talk *t, str
 	json_read_integer(cni_member(&root, "code"), 1, UINT32_MAX, &code);
 	if (!msg)
 		return explain_end(name, status, t, e);
-	cni_fail(e, (unsigned)code, "%s: %s", name, msg);
+	cni_fail(e, (enum cni_code)code, "%s: %s", name, msg);
 	cni_details(e, "%s", details);
 	return -EINVAL;
 }

@@ -184,7 +184,7 @@ static void its_own_error_is_passed_on(void **unused)
 		"echo '{\"Code\":11,\"msg\":\"busy\",\"details\":\"very\"}'; exit 1", 60000,
 		-EINVAL);
 
-	assert_int_equal(e.code, 11);
+	assert_int_equal(e.code, CNI_CODE_TRY_AGAIN);
 	assert_string_equal(e.msg.text, "plugin: busy");
 	assert_string_equal(e.details.text, "very");
 }

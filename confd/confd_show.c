@@ -63,7 +63,8 @@ static void show_metrics(struct serve_request *request, void *arg)
 	metrics_problems(&m, c->health);
 	metrics_process(&m);
 	if (m.err < 0)
-		serve_reply_error(request, 500, 5, NULL, "metrics: %s", strerrordesc_np(-m.err));
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "metrics: %s",
+				  strerrordesc_np(-m.err));
 	else
 		serve_reply_text(request, 200, METRICS_CONTENT_TYPE, m.text, m.len);
 }
@@ -101,7 +102,7 @@ static void show_readyz(struct serve_request *request, void *arg)
 	bool ready = c->connected;
 
 	if (!o) {
-		serve_reply_error(request, 500, 5, NULL, "out of memory");
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
 		return;
 	}
 	for (size_t i = 0; i < c->n_jobs; i++)

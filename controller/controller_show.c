@@ -180,7 +180,8 @@ static void show_metrics(struct serve_request *request, void *arg)
 
 	gather(arg, &m);
 	if (m.err < 0)
-		serve_reply_error(request, 500, 5, NULL, "metrics: %s", strerrordesc_np(-m.err));
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "metrics: %s",
+				  strerrordesc_np(-m.err));
 	else
 		serve_reply_text(request, 200, METRICS_CONTENT_TYPE, m.text, m.len);
 }
@@ -218,7 +219,7 @@ static void show_readyz(struct serve_request *request, void *arg)
 	bool ready = c->connected && (!c->leads || keeper_in_sync(c->keeper));
 
 	if (!o) {
-		serve_reply_error(request, 500, 5, NULL, "out of memory");
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
 		return;
 	}
 	json_object_object_add(o, "ready", json_object_new_boolean(ready));

@@ -133,7 +133,8 @@ int ipam_desire_firewall(struct ipam *m, struct firewall_wants *ret);
  * refuses.
  */
 struct ipam_refusal {
-	unsigned status, code;
+	unsigned status;
+	enum cni_code code;
 	struct err why;
 };
 int ipam_attach(struct ipam *m, const struct attach_request *request, struct ipam_refusal *ret);

@@ -15,7 +15,7 @@
 
 /* --- attach --------------------------------------------------------------------------------- */
 
-static int refuse(struct ipam_refusal *ret, unsigned status, unsigned code)
+static int refuse(struct ipam_refusal *ret, unsigned status, enum cni_code code)
 {
 	ret->status = status;
 	ret->code = code;
@@ -25,7 +25,7 @@ static int refuse(struct ipam_refusal *ret, unsigned status, unsigned code)
 static int out_of_memory(struct ipam_refusal *ret)
 {
 	err_set(&ret->why, 0, "out of memory");
-	return refuse(ret, 500, 5);
+	return refuse(ret, 500, CNI_CODE_IO);
 }
 
 uint64_t ipam_netns_inode(const char *path)
@@ -70,7 +70,7 @@ static int record_foreign(struct ipam *m, const struct attach_request *q, struct
 		err_set(&ret->why, 0, "%s, which %s gave, is in use by container %s, interface %s",
 			address_print(&q->addresses.v[i], text), q->ipam, h->attachment->container,
 			h->attachment->interface);
-		return refuse(ret, 409, 102);
+		return refuse(ret, 409, CNI_CODE_ADDRESS_IN_USE);
 	}
 	a = attachment_copy(&like);
 	r = a ? allocator_restore(m->allocator, a, &ret->why) : -ENOMEM;
@@ -89,19 +89,20 @@ static int find_or_record(struct ipam *m, const struct attach_request *q, struct
 	if (a && a->state == ATTACHMENT_RELEASING) {
 		err_set(&ret->why, 0, "container %s, interface %s is being released", q->container,
 			q->interface);
-		return refuse(ret, 503, 11);
+		return refuse(ret, 503, CNI_CODE_TRY_AGAIN);
 	}
 	if (a)
-		return attach_verdict(q, a, &ret->why) ? refuse(ret, 409, 103) : 0;
+		return attach_verdict(q, a, &ret->why) ? refuse(ret, 409, CNI_CODE_OTHER_ADDRESSES)
+						       : 0;
 	if (strcmp(q->ipam, OWN_IPAM) != 0 && ipam_drained(m)) {
 		ipam_drained_text(m, &ret->why);
-		return refuse(ret, 503, 11);
+		return refuse(ret, 503, CNI_CODE_TRY_AGAIN);
 	}
 	if (strcmp(q->ipam, OWN_IPAM) != 0)
 		return record_foreign(m, q, ret);
 	err_set(&ret->why, 0, "no addresses are held for container %s, interface %s on network %s",
 		q->container, q->interface, q->network);
-	return refuse(ret, 404, 3);
+	return refuse(ret, 404, CNI_CODE_UNKNOWN_CONTAINER);
 }
 
 int ipam_attach(struct ipam *m, const struct attach_request *q, struct ipam_refusal *ret)
@@ -119,7 +120,7 @@ int ipam_attach(struct ipam *m, const struct attach_request *q, struct ipam_refu
 		r = local_copy_put_attachment(m->copy, allocator_find(m->allocator, &key));
 		if (r < 0) {
 			err_set(&ret->why, 0, "writing the attachment's file: %s", strerror(-r));
-			r = refuse(ret, 500, 5);
+			r = refuse(ret, 500, CNI_CODE_IO);
 		}
 	}
 	if (r < 0)

@@ -118,16 +118,16 @@ static void reply_assigned(struct ipam *m, struct serve_request *request,
 	serve_reply_json(request, 200, o);
 }
 
-static unsigned status_of(unsigned code)
+static unsigned status_of(enum cni_code code)
 {
 	switch (code) {
-	case 7:
+	case CNI_CODE_CONFIG:
 		return 400;
-	case 11:
+	case CNI_CODE_TRY_AGAIN:
 		return 503;
-	case 100:
+	case CNI_CODE_NO_ADDRESS:
 		return 507;
-	case 102:
+	case CNI_CODE_ADDRESS_IN_USE:
 		return 409;
 	default:
 		return 500;
@@ -196,15 +196,15 @@ static void on_wait_end(struct serve_request *request, enum serve_end why, void 
 			reason = w->why;
 		else if (ipam_can_claim(w->ipam, &reason))
 			err_set(&reason, 0, "a block could not be claimed in time");
-		serve_reply_error(request, 503, 11, NULL, "no address within %d s: %s",
-				  DEADLINE_MS / 1000, reason.text);
+		serve_reply_error(request, 503, CNI_CODE_TRY_AGAIN, NULL,
+				  "no address within %d s: %s", DEADLINE_MS / 1000, reason.text);
 	}
 	waiting_free(w);
 }
 
-static void refuse(struct waiting *w, unsigned code, const char *text)
+static void refuse(struct waiting *w, enum cni_code code, const char *text)
 {
-	serve_reply_error(w->request, status_of(code), (int)code, NULL, "%s", text);
+	serve_reply_error(w->request, status_of(code), code, NULL, "%s", text);
 	waiting_free(w);
 }
 
@@ -237,14 +237,14 @@ static void assigned(struct waiting *w, const struct assign_result *result)
 	int r = ipam_keep(m, result);
 
 	if (r < 0) {
-		serve_reply_error(w->request, 500, 5, NULL, "writing the attachment's file: %s",
-				  strerror(-r));
+		serve_reply_error(w->request, 500, CNI_CODE_IO, NULL,
+				  "writing the attachment's file: %s", strerror(-r));
 	} else if (!ipam_ready(m, &why)) {
 		/* Writing the file took so long, or this process was stopped there. */
 		if (!result->existing && ipam_free_addresses(m, &key, NULL, &why) < 0)
 			log_error("ipam", "%s", why.text);
-		serve_reply_error(w->request, 503, 11, NULL, "the agent cannot give addresses: %s",
-				  why.text);
+		serve_reply_error(w->request, 503, CNI_CODE_TRY_AGAIN, NULL,
+				  "the agent cannot give addresses: %s", why.text);
 	} else {
 		if (result->note.text[0])
 			log_debug("ipam", "%s", result->note.text);
@@ -300,7 +300,7 @@ static bool attempt(struct waiting *w)
 			pass_mark(m->pass);
 			return false;
 		}
-		refuse(w, 11, w->why.text);
+		refuse(w, CNI_CODE_TRY_AGAIN, w->why.text);
 		return true;
 	}
 	/* podman stops and starts one container: its old link must be gone first. */
@@ -309,7 +309,7 @@ static bool attempt(struct waiting *w)
 		return false;
 	}
 	if (ipam_drained(m) && !is_known(m, &w->assign)) {
-		refuse(w, 11, ipam_drained_text(m, &why));
+		refuse(w, CNI_CODE_TRY_AGAIN, ipam_drained_text(m, &why));
 		return true;
 	}
 	if (options.may_claim && !ipam_can_claim(m, &why)) {
@@ -318,7 +318,7 @@ static bool attempt(struct waiting *w)
 	}
 	r = allocator_assign(m->allocator, &w->assign, &options, ipam_now(), &result);
 	if (r < 0) {
-		refuse(w, 5, "out of memory");
+		refuse(w, CNI_CODE_IO, "out of memory");
 		return true;
 	}
 	switch (result.verdict) {
@@ -327,7 +327,7 @@ static bool attempt(struct waiting *w)
 		return true;
 	case ASSIGN_REFUSED:
 		/* Only etcd is missing: that may be a matter of a moment. */
-		if (result.code == 11 && options.why_not) {
+		if (result.code == CNI_CODE_TRY_AGAIN && options.why_not) {
 			w->why = result.why;
 			return false;
 		}
@@ -343,7 +343,7 @@ static bool attempt(struct waiting *w)
 		if (strcmp(w->pool_asked, result.make.name) == 0)
 			return false;
 		if (make_pool(m, &result.make) < 0) {
-			refuse(w, 11, "the pool of this range could not be made");
+			refuse(w, CNI_CODE_TRY_AGAIN, "the pool of this range could not be made");
 			return true;
 		}
 		memcpy(w->pool_asked, result.make.name, sizeof(w->pool_asked));
@@ -376,7 +376,7 @@ void ipam_retry_waiting(struct ipam *m, const char *pool, const char *failed)
 		if (failed && waits_for(w, pool)) {
 			w->no_claim = true;
 			if (w->specific) {
-				refuse(w, 102, failed);
+				refuse(w, CNI_CODE_ADDRESS_IN_USE, failed);
 				continue;
 			}
 		}
@@ -398,9 +398,9 @@ static struct waiting *take_assign(struct ipam *m, struct serve_request *request
 	if (r < 0) {
 		free(w);
 		if (r == -ENOMEM)
-			serve_reply_error(request, 500, 5, NULL, "out of memory");
+			serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
 		else
-			serve_reply_error(request, 400, 7, NULL, "%s", err.text);
+			serve_reply_error(request, 400, CNI_CODE_CONFIG, NULL, "%s", err.text);
 		return NULL;
 	}
 	w->ipam = m;
@@ -416,7 +416,7 @@ void ipam_assign(struct ipam *m, struct serve_request *request)
 	if (!w)
 		return;
 	if (ipam_configure(m) < 0) {
-		refuse(w, 5, "out of memory");
+		refuse(w, CNI_CODE_IO, "out of memory");
 		return;
 	}
 	if (attempt(w))
@@ -434,7 +434,7 @@ void ipam_waiting_done(struct ipam *m)
 
 	while ((w = TAILQ_FIRST(&m->waitings))) {
 		TAILQ_REMOVE(&m->waitings, w, entry);
-		refuse(w, 11, "the agent is stopping");
+		refuse(w, CNI_CODE_TRY_AGAIN, "the agent is stopping");
 	}
 }
 
@@ -458,7 +458,8 @@ static void cancel_waiting(struct ipam *m, const struct attachment_key *key)
 		if (!same_key(&waiting, key))
 			continue;
 		TAILQ_REMOVE(&m->waitings, w, entry);
-		refuse(w, 11, "a DEL of the same attachment came while this ADD was waiting");
+		refuse(w, CNI_CODE_TRY_AGAIN,
+		       "a DEL of the same attachment came while this ADD was waiting");
 	}
 }
 
@@ -538,7 +539,7 @@ void ipam_release(struct ipam *m, struct serve_request *request)
 	const char *body = serve_body(request, &len);
 
 	if (release_request_decode(body, len, &q, &err) < 0) {
-		serve_reply_error(request, 400, 7, NULL, "%s", err.text);
+		serve_reply_error(request, 400, CNI_CODE_CONFIG, NULL, "%s", err.text);
 		return;
 	}
 	key = release_request_key(&q);
@@ -546,7 +547,7 @@ void ipam_release(struct ipam *m, struct serve_request *request)
 	if (list)
 		reply_released(request, list);
 	else
-		serve_reply_error(request, 500, 5, NULL, "%s", err.text);
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "%s", err.text);
 }
 
 /* --- check, gc, status ---------------------------------------------------------------------- */
@@ -561,20 +562,20 @@ void ipam_check(struct ipam *m, struct serve_request *request)
 	const char *body = serve_body(request, &len);
 
 	if (check_request_decode(body, len, &q, &err) < 0) {
-		serve_reply_error(request, 400, 7, NULL, "%s", err.text);
+		serve_reply_error(request, 400, CNI_CODE_CONFIG, NULL, "%s", err.text);
 		return;
 	}
 	a = allocator_find(m->allocator,
 			   &(struct attachment_key){ q.network, q.container, q.interface });
 	if (!a) {
 		serve_reply_error(
-			request, 404, 3, NULL,
+			request, 404, CNI_CODE_UNKNOWN_CONTAINER, NULL,
 			"no addresses are held for container %s, interface %s on network %s",
 			q.container, q.interface, q.network);
 		return;
 	}
 	if (check_verdict(&q, a, &err)) {
-		serve_reply_error(request, 409, 103, NULL, "%s", err.text);
+		serve_reply_error(request, 409, CNI_CODE_OTHER_ADDRESSES, NULL, "%s", err.text);
 		return;
 	}
 	o = json_object_new_object();
@@ -624,13 +625,13 @@ void ipam_gc(struct ipam *m, struct serve_request *request)
 	const char *body = serve_body(request, &len);
 
 	if (gc_request_decode(body, len, &q, &err) < 0) {
-		serve_reply_error(request, 400, 7, NULL, "%s", err.text);
+		serve_reply_error(request, 400, CNI_CODE_CONFIG, NULL, "%s", err.text);
 		return;
 	}
 	released = json_object_new_array();
 	if (drop_stale(m, &q, released, &err) < 0) {
 		json_object_put(released);
-		serve_reply_error(request, 500, 5, NULL, "%s", err.text);
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "%s", err.text);
 		return;
 	}
 	reply_released(request, released);
@@ -657,8 +658,8 @@ void ipam_status(struct ipam *m, struct serve_request *request)
 		return;
 	}
 	if (!ready) {
-		serve_reply_error(request, 503, 50, NULL, "the agent cannot give addresses: %s",
-				  why.text);
+		serve_reply_error(request, 503, CNI_CODE_UNAVAILABLE, NULL,
+				  "the agent cannot give addresses: %s", why.text);
 		return;
 	}
 	r = r
@@ -666,7 +667,7 @@ void ipam_status(struct ipam *m, struct serve_request *request)
 				    &choices, &why);
 	choices_done(&choices);
 	if (r < 0)
-		serve_reply_error(request, 503, 50, NULL, "%s", why.text);
+		serve_reply_error(request, 503, CNI_CODE_UNAVAILABLE, NULL, "%s", why.text);
 	else
 		serve_reply(request, 200, "{}");
 }

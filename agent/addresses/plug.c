@@ -151,9 +151,9 @@ static int take_request(struct serve_request *request, struct attach_request *re
 	int r = attach_request_decode(body, len, ret, &err);
 
 	if (r == -ENOMEM)
-		serve_reply_error(request, 500, 5, NULL, "out of memory");
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
 	else if (r < 0)
-		serve_reply_error(request, 400, 7, NULL, "%s", err.text);
+		serve_reply_error(request, 400, CNI_CODE_CONFIG, NULL, "%s", err.text);
 	return r;
 }
 
@@ -187,7 +187,7 @@ static void attach(struct plug *p, struct serve_request *request)
 	again = before && before->state == ATTACHMENT_ATTACHED;
 	/* The file first: after a crash the pod is there, and the pass makes what is missing. */
 	if (ipam_attach(p->ipam, &q, &no) < 0) {
-		serve_reply_error(request, no.status, (int)no.code, NULL, "%s", no.why.text);
+		serve_reply_error(request, no.status, no.code, NULL, "%s", no.why.text);
 		return;
 	}
 	pod = pod_of(&q);
@@ -198,7 +198,8 @@ static void attach(struct plug *p, struct serve_request *request)
 	}
 	if (!again)
 		ipam_attach_undo(p->ipam, &key);
-	serve_reply_error(request, r == -EEXIST ? 409 : 500, r == -EEXIST ? 104 : 5, NULL, "%s",
+	serve_reply_error(request, r == -EEXIST ? 409 : 500,
+			  r == -EEXIST ? CNI_CODE_FOREIGN_ROUTE : CNI_CODE_IO, NULL, "%s",
 			  err.text[0] ? err.text : strerror(-r));
 }
 
@@ -251,21 +252,22 @@ void plug_check(struct plug *p, struct serve_request *request)
 	a = ipam_find(p->ipam, &key);
 	pod = pod_of(&q);
 	if (!a) {
-		serve_reply_error(request, 404, 3, NULL,
+		serve_reply_error(request, 404, CNI_CODE_UNKNOWN_CONTAINER, NULL,
 				  "container %s, interface %s is not attached to network %s",
 				  q.container, q.interface, q.network);
 		return;
 	}
 	if (attach_verdict(&q, a, &err)) {
-		serve_reply_error(request, 409, 103, NULL, "%s", err.text);
+		serve_reply_error(request, 409, CNI_CODE_OTHER_ADDRESSES, NULL, "%s", err.text);
 		return;
 	}
 	r = kernel_check(p->kernel, &pod, &err);
 	if (r == 0)
 		serve_reply(request, 200, "{}");
 	else
-		serve_reply_error(request, r == -ENOENT ? 409 : 500, r == -ENOENT ? 103 : 5, NULL,
-				  "%s", err.text[0] ? err.text : strerror(-r));
+		serve_reply_error(request, r == -ENOENT ? 409 : 500,
+				  r == -ENOENT ? CNI_CODE_OTHER_ADDRESSES : CNI_CODE_IO, NULL, "%s",
+				  err.text[0] ? err.text : strerror(-r));
 }
 
 void plug_ready(struct plug *p, struct serve_request *request)
@@ -274,7 +276,7 @@ void plug_ready(struct plug *p, struct serve_request *request)
 
 	/* Routes of running pods may be missing. */
 	if (!kernel_ready(p->kernel, &why) && !ipam_resuming(p->ipam)) {
-		serve_reply_error(request, 503, 51, NULL, "%s", why.text);
+		serve_reply_error(request, 503, CNI_CODE_IMPAIRED, NULL, "%s", why.text);
 		return;
 	}
 	ipam_status(p->ipam, request);

@@ -149,7 +149,7 @@ static void answer(struct job *j)
 static void unavailable(struct job *j, const char *why)
 {
 	j->jobs->stats.unavailable++;
-	serve_reply_error(j->request, 503, 11, NULL, "%s; try again", why);
+	serve_reply_error(j->request, 503, CNI_CODE_TRY_AGAIN, NULL, "%s; try again", why);
 	job_free(j);
 }
 
@@ -157,7 +157,7 @@ static void refuse(struct job *j, const char *why)
 {
 	j->jobs->stats.refused++;
 	log_debug("lease", "refused: %s", why);
-	serve_reply_error(j->request, 500, 5, NULL, "%s", why);
+	serve_reply_error(j->request, 500, CNI_CODE_IO, NULL, "%s", why);
 	job_free(j);
 }
 
@@ -367,7 +367,7 @@ void lease_jobs_add(struct lease_jobs *jobs, struct serve_request *request,
 
 	if (!j) {
 		lease_wish_done(wish);
-		serve_reply_error(request, 503, 11, NULL, "out of memory");
+		serve_reply_error(request, 503, CNI_CODE_TRY_AGAIN, NULL, "out of memory");
 		return;
 	}
 	j->jobs = jobs;

@@ -130,7 +130,7 @@ static void show_config(const struct lease_server *s, struct serve_request *requ
 	int r;
 
 	if (!p || p->usable.n == 0) {
-		serve_reply_error(request, 500, 5, NULL,
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL,
 				  "network %s has no pool for leases: make one with encapsulation "
 				  "vxlan and IPv4 addresses",
 				  network);
@@ -144,7 +144,7 @@ static void show_config(const struct lease_server *s, struct serve_request *requ
 					&c.last);
 	r = r ?: lease_render_config(&c, &text);
 	if (r < 0 || !text)
-		serve_reply_error(request, 500, 5, NULL, "%s", strerrordesc_np(-r));
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "%s", strerrordesc_np(-r));
 	else
 		serve_reply_text(request, 200, LEASE_CONTENT_TYPE, text, strlen(text));
 }
@@ -155,7 +155,7 @@ static void show_reservations(const struct lease_server *s, struct serve_request
 	AUTO(free) char *text = NULL;
 
 	if (lease_view_reservations(s->view, network, &text) < 0 || !text)
-		serve_reply_error(request, 503, 11, NULL, "out of memory");
+		serve_reply_error(request, 503, CNI_CODE_TRY_AGAIN, NULL, "out of memory");
 	else
 		serve_reply_text(request, 200, LEASE_CONTENT_TYPE, text, strlen(text));
 }
@@ -169,8 +169,8 @@ static void poll(struct lease_server *s, struct serve_request *request,
 	if (n)
 		lease_polls_add(s->polls, request, n, one, serve_query(request, "next"));
 	else
-		serve_reply_error(request, 500, 5, NULL, "network %s has no pool for leases",
-				  call->network);
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL,
+				  "network %s has no pool for leases", call->network);
 }
 
 static void change(struct lease_server *s, struct serve_request *request,
@@ -186,7 +186,8 @@ static void change(struct lease_server *s, struct serve_request *request,
 	    call->verb == LEASE_RESERVE) {
 		if (lease_wish_parse(call->verb, body, len, &wish, &err) < 0) {
 			s->refused++;
-			serve_reply_error(request, 400, 7, err.text, "the body is not understood");
+			serve_reply_error(request, 400, CNI_CODE_CONFIG, err.text,
+					  "the body is not understood");
 			return;
 		}
 	}
@@ -203,21 +204,22 @@ static void on_request(struct serve_request *request, void *arg)
 
 	if (r < 0) {
 		s->refused++;
-		serve_reply_error(request, r == -ENOENT ? 404 : 400, 7, NULL, "%s", err.text);
+		serve_reply_error(request, r == -ENOENT ? 404 : 400, CNI_CODE_CONFIG, NULL, "%s",
+				  err.text);
 		return;
 	}
 	s->requests[call.verb]++;
 	/* Another server may be better off, so nobody is told what may be old. */
 	if (!s->followed || !lease_view_ready(s->view)) {
 		serve_reply_error(
-			request, 503, 11, NULL, "%s",
+			request, 503, CNI_CODE_TRY_AGAIN, NULL, "%s",
 			"etcd is not followed at the moment, or still being read; try again");
 		return;
 	}
 	/* What a restore brought back is nobody's before the recovery has ended. */
 	if (lease_view_recovering(s->view) &&
 	    (strcmp(serve_method(request), "GET") == 0 || !lease_view_recovery(s->view)[0])) {
-		serve_reply_error(request, 503, 11, NULL, "%s", LEASE_WENT_BACK);
+		serve_reply_error(request, 503, CNI_CODE_TRY_AGAIN, NULL, "%s", LEASE_WENT_BACK);
 		return;
 	}
 	switch (call.verb) {

@@ -359,7 +359,7 @@ void serve_reply(struct serve_request *request, unsigned status, const char *jso
 	answered(request);
 }
 
-void serve_reply_error(struct serve_request *request, unsigned status, int code,
+void serve_reply_error(struct serve_request *request, unsigned status, enum cni_code code,
 		       const char *details, const char *fmt, ...)
 {
 	char text[256];

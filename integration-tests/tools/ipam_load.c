@@ -26,6 +26,7 @@
 #include <time.h>
 
 #include "lib/base/auto.h"
+#include "lib/base/cni_code.h"
 #include "lib/cni/local_client.h"
 #include "lib/json/json.h"
 
@@ -319,7 +320,7 @@ static void add(struct worker *w, struct slot *s)
 	}
 	if (s->state == EMPTY)
 		s->state = DOUBTFUL;
-	if (out.code == 100)
+	if (out.code == CNI_CODE_NO_ADDRESS)
 		s->pool = !s->pool;
 	/* Who is refused comes back a moment later. */
 	wait_up_to(w, 100);

@@ -37,6 +37,7 @@
 #include "ipam/allocator/blocks.h"
 #include "ipam/allocator/choose.h"
 #include "ipam/allocator/ranges.h"
+#include "lib/base/cni_code.h"
 
 struct allocator;
 
@@ -96,8 +97,8 @@ struct assign_result {
 	size_t n_needs;
 	/* NEED_POOL */
 	struct range_pool make;
-	/* REFUSED: the code of docs/API.md (7, 11, 100, 102). */
-	unsigned code;
+	/* REFUSED */
+	enum cni_code code;
 	struct err why;
 	/* With DONE: something to log at debug level, or "". */
 	struct err note;

@@ -55,7 +55,7 @@ int find_wants(const struct allocator *a, const struct assign_request *request, 
 	       struct assign_result *result);
 void wants_done(struct wants *wants);
 
-int assign_refuse(struct assign_result *result, unsigned code, const char *fmt, ...)
+int assign_refuse(struct assign_result *result, enum cni_code code, const char *fmt, ...)
 	PRINTF_LIKE(3, 4);
 
 /* --- one assign on its way ------------------------------------------------------------------ */

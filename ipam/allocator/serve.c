@@ -130,14 +130,14 @@ static int refuse_full(struct step *s, const struct want *w, bool barred)
 	show_pools(w, pools, sizeof(pools));
 	if (barred && s->options->why_not)
 		return assign_refuse(
-			s->result, 11,
+			s->result, CNI_CODE_TRY_AGAIN,
 			"no address is free%s here in %s, and no block can be claimed: %s", limits,
 			pools, s->options->why_not);
 	if (w->n_pools == 1 && w->pools[0]->pool->max_blocks_per_node)
 		snprintf(most, sizeof(most), " (at most %u blocks for each node)",
 			 w->pools[0]->pool->max_blocks_per_node);
-	return assign_refuse(s->result, 100, "no address is free%s: %s %s full%s", limits, pools,
-			     w->n_pools == 1 ? "is" : "are", most);
+	return assign_refuse(s->result, CNI_CODE_NO_ADDRESS, "no address is free%s: %s %s full%s",
+			     limits, pools, w->n_pools == 1 ? "is" : "are", most);
 }
 
 /* The range has parts that nobody has needed so far. */
@@ -184,13 +184,16 @@ static int refuse_held(struct step *s, const struct pool_view *v, const struct a
 
 	address_print(address, text);
 	if (!h)
-		return assign_refuse(s->result, 102, "%s is in use", text);
+		return assign_refuse(s->result, CNI_CODE_ADDRESS_IN_USE, "%s is in use", text);
 	if (attachment_is_mark(h->attachment) && !h->attachment->interface[0])
-		return assign_refuse(s->result, 102, "%s is in use: there is a route to it", text);
+		return assign_refuse(s->result, CNI_CODE_ADDRESS_IN_USE,
+				     "%s is in use: there is a route to it", text);
 	if (!h->attachment->pod[0])
-		return assign_refuse(s->result, 102, "%s is in use by %s of container %s", text,
+		return assign_refuse(s->result, CNI_CODE_ADDRESS_IN_USE,
+				     "%s is in use by %s of container %s", text,
 				     h->attachment->interface, h->attachment->container);
-	return assign_refuse(s->result, 102, "%s is in use by %s of container %s (%s/%s)", text,
+	return assign_refuse(s->result, CNI_CODE_ADDRESS_IN_USE,
+			     "%s is in use by %s of container %s (%s/%s)", text,
 			     h->attachment->interface, h->attachment->container,
 			     h->attachment->namespace, h->attachment->pod);
 }
@@ -210,11 +213,12 @@ static int need_certain_block(struct step *s, const struct pool_view *v, const s
 		return r;
 	address_print(w->address, text);
 	if (r == 0 && barred && s->options->why_not)
-		return assign_refuse(s->result, 11, "%s is not in a block of this node: %s", text,
+		return assign_refuse(s->result, CNI_CODE_TRY_AGAIN,
+				     "%s is not in a block of this node: %s", text,
 				     s->options->why_not);
 	if (r == 0)
 		return assign_refuse(
-			s->result, 102,
+			s->result, CNI_CODE_ADDRESS_IN_USE,
 			"%s is not in a block of this node, and its block cannot be claimed", text);
 	if (s->result->n_needs > before) {
 		need = &s->result->needs[before];
@@ -234,7 +238,7 @@ static int serve_certain(struct step *s, const struct want *w)
 
 	address_print(w->address, text);
 	if (!spans_contain(&v->allowed, n) || (w->limited && !spans_contain(&w->limits, n)))
-		return assign_refuse(s->result, 102,
+		return assign_refuse(s->result, CNI_CODE_ADDRESS_IN_USE,
 				     "%s is excluded from pool %s or by the request", text,
 				     v->name);
 	if (attachments_holder(&s->a->table, v->network, w->address))
@@ -242,7 +246,9 @@ static int serve_certain(struct step *s, const struct want *w)
 	if (!b)
 		return need_certain_block(s, v, w);
 	if (b->state != BLOCK_OWNED || !block_serves(b, v))
-		return assign_refuse(s->result, b->state == BLOCK_LOST ? 102 : 11,
+		return assign_refuse(s->result,
+				     b->state == BLOCK_LOST ? CNI_CODE_ADDRESS_IN_USE
+							    : CNI_CODE_TRY_AGAIN,
 				     "%s cannot be given: its block is %s in pool %s", text,
 				     block_state_name(b->state), b->pool);
 	r = take(s, b, v, n);
@@ -263,7 +269,8 @@ int serve_want(struct step *s, struct want *w)
 		}
 	if (w->plan.more && s->options->may_claim)
 		return ask_for_pool(s, w);
-	return assign_refuse(s->result, s->options->why_not ? 11 : 102,
+	return assign_refuse(s->result,
+			     s->options->why_not ? CNI_CODE_TRY_AGAIN : CNI_CODE_ADDRESS_IN_USE,
 			     "the pool of the requested address cannot be made%s%s",
 			     s->options->why_not ? ": " : "", s->options->why_not ?: "");
 }

@@ -6,7 +6,7 @@
 
 #include "ipam/allocator/allocator_parts.h"
 
-int assign_refuse(struct assign_result *result, unsigned code, const char *fmt, ...)
+int assign_refuse(struct assign_result *result, enum cni_code code, const char *fmt, ...)
 {
 	va_list args;
 
@@ -91,7 +91,8 @@ static int match_addresses(const struct assign_request *request, struct wants *w
 		       (w->address || !prefix_contains(&w->range->range, a)))
 			w++;
 		if (w == wants->v + wants->n)
-			return assign_refuse(result, 102, "%s lies in none of the ranges",
+			return assign_refuse(result, CNI_CODE_ADDRESS_IN_USE,
+					     "%s lies in none of the ranges",
 					     address_print(a, text));
 		w->address = a;
 	}
@@ -107,7 +108,7 @@ static int plan_range(const struct allocator *a, struct want *w, struct assign_r
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
-		return assign_refuse(result, 100, "%s", err.text);
+		return assign_refuse(result, CNI_CODE_NO_ADDRESS, "%s", err.text);
 	if (w->plan.note.text[0])
 		result->note = w->plan.note;
 	w->pools = TAKE(w->plan.pools);
@@ -166,13 +167,15 @@ static int want_address(const struct allocator *a, const struct assign_request *
 
 	address_print(address, text);
 	if (!v)
-		return assign_refuse(result, 102, "%s lies in none of the pools%s", text,
+		return assign_refuse(result, CNI_CODE_ADDRESS_IN_USE,
+				     "%s lies in none of the pools%s", text,
 				     request->pools.n ? " that were asked for" : "");
 	if (pool_view_check(v, &err) < 0)
-		return assign_refuse(result, 102, "%s cannot be given: %s", text, err.text);
+		return assign_refuse(result, CNI_CODE_ADDRESS_IN_USE, "%s cannot be given: %s",
+				     text, err.text);
 	for (struct want *other = wants->v; other < w; other++)
 		if (other->n_pools && other->pools[0] == v)
-			return assign_refuse(result, 7,
+			return assign_refuse(result, CNI_CODE_CONFIG,
 					     "more than one address is asked for in pool %s",
 					     v->name);
 	w->pools = malloc(sizeof(const struct pool_view *));
@@ -205,7 +208,7 @@ static int wants_of_pools(const struct allocator *a, const struct assign_request
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
-		return assign_refuse(result, 100, "%s", err.text);
+		return assign_refuse(result, CNI_CODE_NO_ADDRESS, "%s", err.text);
 	for (size_t i = 0; i < 2; i++) {
 		struct choice *choice = i ? &c.ipv6 : &c.ipv4;
 		struct want *w = &wants->v[wants->n];

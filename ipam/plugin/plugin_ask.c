@@ -88,9 +88,9 @@ static int explain_refusal(const struct cni_call *call, unsigned status, struct 
 	json_read_text(json_member(&root, "error"), JSON_STRING_MAX, &text);
 	json_read_text(json_member(&root, "details"), JSON_STRING_MAX, &details);
 	if (text && *text)
-		cni_fail(e, (unsigned)code, "%s", text);
+		cni_fail(e, (enum cni_code)code, "%s", text);
 	else
-		cni_fail(e, (unsigned)code, "the roost agent on %s refused with status %u",
+		cni_fail(e, (enum cni_code)code, "the roost agent on %s refused with status %u",
 			 call->conf.socket, status);
 	cni_details(e, "%s", details);
 	return status >= 500 ? -EAGAIN : -EINVAL;

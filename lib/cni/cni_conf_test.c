@@ -224,7 +224,7 @@ static void valid_fails(const char *text, unsigned code, const char *msg)
 
 static void an_absent_list_is_not_an_empty_one(void **unused)
 {
-	valid_fails(GC(""), 7,
+	valid_fails(GC(""), CNI_CODE_CONFIG,
 		    "GC without \"cni.dev/valid-attachments\": nothing was released; an empty list "
 		    "would say that no attachment is valid");
 	expect_valid(GC(",\"cni.dev/valid-attachments\":null"), "");
@@ -249,13 +249,14 @@ static void one_bad_entry_spoils_the_list(void **unused)
 {
 #define LIST(text) GC(",\"cni.dev/valid-attachments\":" text)
 #define FIELD_AT   "field \"cni.dev/valid-attachments"
-	valid_fails(LIST("{}"), 6, FIELD_AT "\": {} is an object, not an array");
-	valid_fails(LIST("[null]"), 7, FIELD_AT "[0]\": null is not allowed here");
-	valid_fails(LIST("[5]"), 6, FIELD_AT "[0]\": 5 is an integer, not an object");
-	valid_fails(LIST("[{\"ifname\":\"e\"}]"), 7, FIELD_AT "[0].containerID\": is missing");
-	valid_fails(LIST("[{\"containerID\":\"\",\"ifname\":\"e\"}]"), 7,
+	valid_fails(LIST("{}"), CNI_CODE_DECODE, FIELD_AT "\": {} is an object, not an array");
+	valid_fails(LIST("[null]"), CNI_CODE_CONFIG, FIELD_AT "[0]\": null is not allowed here");
+	valid_fails(LIST("[5]"), CNI_CODE_DECODE, FIELD_AT "[0]\": 5 is an integer, not an object");
+	valid_fails(LIST("[{\"ifname\":\"e\"}]"), CNI_CODE_CONFIG,
+		    FIELD_AT "[0].containerID\": is missing");
+	valid_fails(LIST("[{\"containerID\":\"\",\"ifname\":\"e\"}]"), CNI_CODE_CONFIG,
 		    FIELD_AT "[0].containerID\": \"\" is not a container id");
-	valid_fails(LIST("[{\"containerID\":\"a\",\"ifname\":\"a/b\"}]"), 7,
+	valid_fails(LIST("[{\"containerID\":\"a\",\"ifname\":\"a/b\"}]"), CNI_CODE_CONFIG,
 		    FIELD_AT "[0].ifname\": \"a/b\" is not an interface name");
 }
 

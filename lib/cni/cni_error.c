@@ -14,7 +14,7 @@ static void format(struct err *e, const char *fmt, va_list ap)
 	err_set(e, 0, "%s", text);
 }
 
-int cni_fail(struct cni_error *e, unsigned code, const char *fmt, ...)
+int cni_fail(struct cni_error *e, enum cni_code code, const char *fmt, ...)
 {
 	va_list ap;
 

@@ -191,7 +191,7 @@ static void a_slice_lies_between_range_and_address(void **unused)
 
 		snprintf(fields, sizeof(fields), ",\"ipam\":{" SLICE("\"%s\"") "}", bad[i]);
 		snprintf(msg, sizeof(msg), "%s\"%s\"" NO_SLICE, at, bad[i]);
-		ipam_fails(fields, 7, msg);
+		ipam_fails(fields, CNI_CODE_CONFIG, msg);
 	}
 	FAILS(SLICE("22"), 6, "field \"ipam.node_slice_size\": 22 is an integer, not a string");
 }

@@ -183,26 +183,27 @@ static void fails(const char *result, unsigned code, const char *msg)
 static void a_result_that_makes_no_sense_is_refused(void **unused)
 {
 #define AT "field \"prevResult"
-	fails("null", 7, AT "\": is missing");
-	fails("[]", 6, AT "\": [] is an array, not an object");
-	fails("{\"cniVersion\":\"7\"}", 7,
+	fails("null", CNI_CODE_CONFIG, AT "\": is missing");
+	fails("[]", CNI_CODE_DECODE, AT "\": [] is an array, not an object");
+	fails("{\"cniVersion\":\"7\"}", CNI_CODE_CONFIG,
 	      AT ".cniVersion\": \"7\" is not a version that this plugin supports");
-	fails("{\"ips\":{}}", 6, AT ".ips\": {} is an object, not an array");
-	fails("{\"ips\":[{}]}", 7, AT ".ips[0].address\": is missing");
-	fails("{\"ips\":[{\"address\":\"x\"}]}", 7,
+	fails("{\"ips\":{}}", CNI_CODE_DECODE, AT ".ips\": {} is an object, not an array");
+	fails("{\"ips\":[{}]}", CNI_CODE_CONFIG, AT ".ips[0].address\": is missing");
+	fails("{\"ips\":[{\"address\":\"x\"}]}", CNI_CODE_CONFIG,
 	      AT ".ips[0].address\": \"x\" is not an address with its prefix length, such as "
 		 "\"192.0.2.7/24\" or \"fd00::7/64\"");
-	fails("{\"ips\":[{\"address\":\"10.1.0.5/24\",\"interface\":0}]}", 7,
+	fails("{\"ips\":[{\"address\":\"10.1.0.5/24\",\"interface\":0}]}", CNI_CODE_CONFIG,
 	      AT ".ips[0].interface\": 0 is beyond the list of interfaces");
-	fails("{\"ips\":[{\"address\":\"10.1.0.5/24\",\"interface\":-1}],\"interfaces\":[{}]}", 7,
-	      AT ".ips[0].interface\": -1 is not between 0 and 4294967295");
-	fails("{\"routes\":[{\"gw\":\"10.1.0.1\"}]}", 7, AT ".routes[0].dst\": is missing");
-	fails("{\"dns\":[]}", 6, AT ".dns\": [] is an array, not an object");
-	fails("{\"dns\":{\"nameservers\":[\"a\"],\"search\":[5]}}", 6,
+	fails("{\"ips\":[{\"address\":\"10.1.0.5/24\",\"interface\":-1}],\"interfaces\":[{}]}",
+	      CNI_CODE_CONFIG, AT ".ips[0].interface\": -1 is not between 0 and 4294967295");
+	fails("{\"routes\":[{\"gw\":\"10.1.0.1\"}]}", CNI_CODE_CONFIG,
+	      AT ".routes[0].dst\": is missing");
+	fails("{\"dns\":[]}", CNI_CODE_DECODE, AT ".dns\": [] is an array, not an object");
+	fails("{\"dns\":{\"nameservers\":[\"a\"],\"search\":[5]}}", CNI_CODE_DECODE,
 	      AT ".dns.search[0]\": 5 is an integer, not a string");
-	fails("{\"cniVersion\":\"0.2.0\",\"ip4\":{}}", 7, AT ".ip4.ip\": is missing");
-	fails("{\"cniVersion\":\"0.2.0\",\"ip4\":{\"ip\":\"10.1.0.5/24\"},\"ip6\":{\"ip\":5}}", 6,
-	      AT ".ip6.ip\": 5 is an integer, not a string");
+	fails("{\"cniVersion\":\"0.2.0\",\"ip4\":{}}", CNI_CODE_CONFIG, AT ".ip4.ip\": is missing");
+	fails("{\"cniVersion\":\"0.2.0\",\"ip4\":{\"ip\":\"10.1.0.5/24\"},\"ip6\":{\"ip\":5}}",
+	      CNI_CODE_DECODE, AT ".ip6.ip\": 5 is an integer, not a string");
 }
 
 static void old_versions_cannot_say_two_of_a_family_or_none(void **unused)

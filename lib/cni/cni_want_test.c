@@ -98,11 +98,11 @@ static void a_pool_is_named_inside_or_above(void **unused)
 	expect(CONF(",\"pool\":\"web\",\"ipam\":{\"pool\":\"db\"}"), "", "", "pool:db");
 	expect(CONF(",\"IPAM\":{\"Pools\":[\"db\",\"db6\"]}"), "", "", "pool:db pool:db6");
 	expect(CONF(",\"ipam\":{\"pool\":[\"a\",\"b\"]}"), "", "", "pool:a pool:b");
-	fails(CONF(",\"ipam\":{\"pool\":5}"), "", "", 6,
+	fails(CONF(",\"ipam\":{\"pool\":5}"), "", "", CNI_CODE_DECODE,
 	      "field \"ipam.pool\": 5 is an integer, not a string");
-	fails(CONF(",\"ipam\":{\"pool\":[5]}"), "", "", 6,
+	fails(CONF(",\"ipam\":{\"pool\":[5]}"), "", "", CNI_CODE_DECODE,
 	      "field \"ipam.pool[0]\": 5 is an integer, not a string");
-	fails(CONF(",\"pool\":\"a/b\""), "", "", 7,
+	fails(CONF(",\"pool\":\"a/b\""), "", "", CNI_CODE_CONFIG,
 	      "field \"pool\": \"a/b\" is not a name: 1 to 63 of a-z, 0-9, '.', '-', with a letter "
 	      "or digit at both ends");
 }
@@ -121,7 +121,7 @@ static void the_pods_annotation_beats_the_configuration(void **unused)
 	       "pool:web");
 	expect(CONF(",\"pool\":\"web\"" ANNOTATIONS("\"Roost.io/Pool\":\"db\"")), "", "",
 	       "pool:web");
-	fails(CONF(ANNOTATIONS("\"roost.io/pool\":\"a,,b\"")), "", "", 7,
+	fails(CONF(ANNOTATIONS("\"roost.io/pool\":\"a,,b\"")), "", "", CNI_CODE_CONFIG,
 	      "the pod's annotation roost.io/pool: \"\" is not a name: 1 to 63 of a-z, 0-9, '.', "
 	      "'-', with a letter or digit at both ends");
 }
@@ -148,16 +148,16 @@ static void addresses_have_four_sources_in_order(void **unused)
 
 static void a_wrong_address_is_refused_where_somebody_asked_for_it(void **unused)
 {
-	fails(CONF(RUNTIME("\"ips\":[\"10.1.0\"]")), "", "", 7,
+	fails(CONF(RUNTIME("\"ips\":[\"10.1.0\"]")), "", "", CNI_CODE_CONFIG,
 	      "field \"runtimeConfig.ips[0]\": \"10.1.0\" is not an address such as \"10.1.0.5\"");
-	fails(CONF(RUNTIME("\"ips\":[5]")), "", "", 6,
+	fails(CONF(RUNTIME("\"ips\":[5]")), "", "", CNI_CODE_DECODE,
 	      "field \"runtimeConfig.ips[0]\": 5 is an integer, not a string");
-	fails(CONF(ANNOTATIONS("\"roost.io/addresses\":\"x\"")), "", "", 7,
+	fails(CONF(ANNOTATIONS("\"roost.io/addresses\":\"x\"")), "", "", CNI_CODE_CONFIG,
 	      "the pod's annotation roost.io/addresses: \"x\" is not an address such as "
 	      "\"10.1.0.5\"");
-	fails(CONF(""), "10.1.0.256", "", 4,
+	fails(CONF(""), "10.1.0.256", "", CNI_CODE_ENVIRONMENT,
 	      "invalid IP in CNI_ARGS: \"10.1.0.256\" is not an address such as \"10.1.0.5\"");
-	fails(CONF(",\"runtimeConfig\":[]"), "", "", 6,
+	fails(CONF(",\"runtimeConfig\":[]"), "", "", CNI_CODE_DECODE,
 	      "field \"runtimeConfig\": [] is an array, not an object");
 }
 
@@ -180,12 +180,12 @@ static void a_mac_address_has_three_sources_in_order(void **unused)
 	expect(CONF(",\"args\":{\"cni\":{\"mac\":\"" MAC("2") "\"}}"), "", MAC("3"),
 	       "mac:" MAC("2"));
 	expect(CONF(",\"args\":{\"cni\":{\"mac\":\"junk\"}}"), "", MAC("3"), "mac:" MAC("3"));
-	fails(CONF(RUNTIME("\"mac\":\"01:00:00:00:00:01\"")), "", "", 7,
+	fails(CONF(RUNTIME("\"mac\":\"01:00:00:00:00:01\"")), "", "", CNI_CODE_CONFIG,
 	      "field \"runtimeConfig.mac\": \"01:00:00:00:00:01\" is not the MAC address of a "
 	      "device");
-	fails(CONF(""), "", "02-00-00-00-00-05", 4,
+	fails(CONF(""), "", "02-00-00-00-00-05", CNI_CODE_ENVIRONMENT,
 	      "invalid MAC in CNI_ARGS: \"02-00-00-00-00-05\" is not the MAC address of a device");
-	fails(CONF(""), "", "02:00:00:00:0005:", 4,
+	fails(CONF(""), "", "02:00:00:00:0005:", CNI_CODE_ENVIRONMENT,
 	      "invalid MAC in CNI_ARGS: \"02:00:00:00:0005:\" is not the MAC address of a device");
 }
 
@@ -194,7 +194,8 @@ static void dns_comes_by_capability_in_containerds_spelling(void **unused)
 	expect(CONF(RUNTIME("\"dns\":{\"Servers\":[\"10.0.0.1\"],\"Searches\":[\"a.b\"],"
 			    "\"Options\":[\"ndots:5\"]}")),
 	       "", "", "server:10.0.0.1 search:a.b");
-	fails(CONF(RUNTIME("\"dns\":{\"servers\":[\"10.0.0.1\"],\"searches\":5}")), "", "", 6,
+	fails(CONF(RUNTIME("\"dns\":{\"servers\":[\"10.0.0.1\"],\"searches\":5}")), "", "",
+	      CNI_CODE_DECODE,
 	      "field \"runtimeConfig.dns.searches\": 5 is an integer, not an array");
 }
 
@@ -205,10 +206,11 @@ static void lists_have_an_end(void **unused)
 	for (int i = 0; i < CNI_ADDRESSES_MAX; i++)
 		snprintf(many + strlen(many), sizeof(many) - strlen(many), "10.1.0.%d,", i);
 	strcat(many, "10.1.1.1");
-	fails(CONF(""), many, "", 4, "invalid IP in CNI_ARGS: more than 64 addresses");
+	fails(CONF(""), many, "", CNI_CODE_ENVIRONMENT,
+	      "invalid IP in CNI_ARGS: more than 64 addresses");
 	fails(CONF(",\"pool\":[\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\","
 		   "\"a\",\"a\",\"a\",\"a\",\"a\",\"a\"]"),
-	      "", "", 7, "field \"pool[16]\": more than 16 pools");
+	      "", "", CNI_CODE_CONFIG, "field \"pool[16]\": more than 16 pools");
 }
 
 int main(void)

@@ -23,6 +23,7 @@
 #include <systemd/sd-event.h>
 
 #include "lib/base/auto.h"
+#include "lib/base/cni_code.h"
 #include "lib/base/listen_address.h"
 #include "lib/json/json.h"
 
@@ -103,7 +104,7 @@ void serve_reply_json(struct serve_request *request, unsigned status, struct jso
 void serve_reply_text(struct serve_request *request, unsigned status, const char *content_type,
 		      const char *body, size_t len);
 /* {"code": code, "error": the sentence, "details": details}; details may be NULL. */
-void serve_reply_error(struct serve_request *request, unsigned status, int code,
+void serve_reply_error(struct serve_request *request, unsigned status, enum cni_code code,
 		       const char *details, const char *fmt, ...) PRINTF_LIKE(5, 6);
 
 /*

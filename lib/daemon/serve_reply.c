@@ -47,9 +47,9 @@ int serve_body_json(struct serve_request *q, struct json_object **ret)
 	int r = json_parse(q->body ?: "", q->len, ret, &err);
 
 	if (r == -ENOMEM)
-		serve_reply_error(q, 500, 5, NULL, "out of memory");
+		serve_reply_error(q, 500, CNI_CODE_IO, NULL, "out of memory");
 	else if (r < 0)
-		serve_reply_error(q, 400, 7, err.text, "the body is not understood");
+		serve_reply_error(q, 400, CNI_CODE_CONFIG, err.text, "the body is not understood");
 	return r;
 }
 
@@ -178,8 +178,8 @@ static void reply_sentence(struct serve_request *q, unsigned status, const char 
 	serve_answer(q, status, response);
 }
 
-void serve_reply_error(struct serve_request *q, unsigned status, int code, const char *details,
-		       const char *fmt, ...)
+void serve_reply_error(struct serve_request *q, unsigned status, enum cni_code code,
+		       const char *details, const char *fmt, ...)
 {
 	AUTO(json_put) struct json_object *o = json_object_new_object();
 	char error[ERROR_TEXT_MAX], more[ERROR_TEXT_MAX];

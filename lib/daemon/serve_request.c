@@ -23,7 +23,8 @@ static void request_free(struct serve_request *q)
 
 static void refuse_size(struct serve_request *q)
 {
-	serve_reply_error(q, 413, 7, NULL, "the body is larger than %zu bytes", q->serve->max_body);
+	serve_reply_error(q, 413, CNI_CODE_CONFIG, NULL, "the body is larger than %zu bytes",
+			  q->serve->max_body);
 }
 
 static bool announces_too_much(const struct serve_request *q)
@@ -74,7 +75,7 @@ static enum MHD_Result collect(struct serve_request *q, const char *data, size_t
 
 static void refuse_method(struct serve_request *q, const char *allowed)
 {
-	serve_reply_error(q, 405, 7, NULL, "this path takes %s only", allowed);
+	serve_reply_error(q, 405, CNI_CODE_CONFIG, NULL, "this path takes %s only", allowed);
 	if (q->response)
 		MHD_add_response_header(q->response, MHD_HTTP_HEADER_ALLOW, allowed);
 }
@@ -83,7 +84,8 @@ static void refuse_path(struct serve_request *q)
 {
 	char shown[SHOW_TEXT];
 
-	serve_reply_error(q, 404, 7, NULL, "there is no %s", text_show(q->path, shown));
+	serve_reply_error(q, 404, CNI_CODE_CONFIG, NULL, "there is no %s",
+			  text_show(q->path, shown));
 }
 
 static void route(struct serve_request *q)
@@ -115,13 +117,13 @@ static void handle(struct serve_request *q)
 	q->handled = true;
 	q->began = q->serve->answered ? clock_monotonic_us() : 0;
 	if (q->serve->closing)
-		serve_reply_error(q, 503, 11, NULL, "the server is shutting down");
+		serve_reply_error(q, 503, CNI_CODE_TRY_AGAIN, NULL, "the server is shutting down");
 	else if (q->too_large)
 		refuse_size(q);
 	else
 		route(q);
 	if (!q->answered && !q->waits)
-		serve_reply_error(q, 500, 5, NULL, "this request was forgotten");
+		serve_reply_error(q, 500, CNI_CODE_IO, NULL, "this request was forgotten");
 }
 
 /* --- libmicrohttpd's callbacks -------------------------------------------------------------- */

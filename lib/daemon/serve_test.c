@@ -34,7 +34,8 @@ static void want_json(struct serve_request *q, void *arg)
 
 static void half_a_character(struct serve_request *q, void *arg)
 {
-	serve_reply_error(q, 409, 102, "\xff\xed\xa0\x80\xf4\x90\x80\x80", "caf\xc3\xa9 caf\xc3");
+	serve_reply_error(q, 409, CNI_CODE_ADDRESS_IN_USE, "\xff\xed\xa0\x80\xf4\x90\x80\x80",
+			  "caf\xc3\xa9 caf\xc3");
 }
 
 static void metrics(struct serve_request *q, void *arg)
@@ -181,9 +182,10 @@ static void the_plugins_client_understands_it(void **unused)
 static void say_path(struct serve_request *q, void *arg)
 {
 	if (strcmp(serve_path(q), "/busy") == 0)
-		serve_reply_error(q, 503, 11, "why", "come %s", "again");
+		serve_reply_error(q, 503, CNI_CODE_TRY_AGAIN, "why", "come %s", "again");
 	else
-		serve_reply_error(q, 500, 5, NULL, "%s %s", serve_method(q), serve_path(q));
+		serve_reply_error(q, 500, CNI_CODE_IO, NULL, "%s %s", serve_method(q),
+				  serve_path(q));
 }
 
 static void whatever_no_route_matches_may_have_a_handler(void **unused)

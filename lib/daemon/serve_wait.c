@@ -57,10 +57,10 @@ void serve_end(struct serve_request *q, enum serve_end why)
 		serve_answer(q, 500, NULL);
 		break;
 	case SERVE_LATE:
-		serve_reply_error(q, 503, 11, NULL, "not answered in time");
+		serve_reply_error(q, 503, CNI_CODE_TRY_AGAIN, NULL, "not answered in time");
 		break;
 	case SERVE_CLOSING:
-		serve_reply_error(q, 503, 11, NULL, "the server is shutting down");
+		serve_reply_error(q, 503, CNI_CODE_TRY_AGAIN, NULL, "the server is shutting down");
 		break;
 	}
 }
@@ -112,7 +112,7 @@ int serve_wait(struct serve_request *q, uint64_t deadline_ms, serve_end_fn *on_e
 
 	r = r < 0 ? r : watch_client(q);
 	if (r < 0) {
-		serve_reply_error(q, 500, 5, NULL, "waiting is not possible here");
+		serve_reply_error(q, 500, CNI_CODE_IO, NULL, "waiting is not possible here");
 		return r;
 	}
 	q->on_end = on_end;
