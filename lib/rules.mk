@@ -1,4 +1,5 @@
 PURE_TESTS += \
+	lib/base/array_test \
 	lib/base/base64_test \
 	lib/base/hash_test \
 	lib/base/listen_address_test \
