@@ -64,7 +64,7 @@ static void told(const char *sentence, bool taken, void *arg)
 
 static void on_reload(void *arg)
 {
-	AUTO(settings_done) struct settings fresh = { 0 };
+	AUTO_DONE(settings_done) struct settings fresh = { 0 };
 	struct agent *a = arg;
 	enum options_verb verb;
 	struct err err = { "" };

@@ -43,10 +43,6 @@ static void shown_done(struct shown *s)
 {
 	free(s->pools);
 }
-static inline void shown_done_auto(struct shown *s)
-{
-	shown_done(s);
-}
 
 static void describe(struct agent *a, struct shown *ret)
 {
@@ -79,7 +75,7 @@ static void describe(struct agent *a, struct shown *ret)
 
 int agent_report(char **ret, void *arg)
 {
-	AUTO(shown_done) struct shown shown = { 0 };
+	AUTO_DONE(shown_done) struct shown shown = { 0 };
 
 	describe(arg, &shown);
 	return status_text(&shown.status, STATUS_SIZE_MAX, ret);
@@ -87,7 +83,7 @@ int agent_report(char **ret, void *arg)
 
 void agent_answer_status(struct serve_request *request, void *arg)
 {
-	AUTO(shown_done) struct shown shown = { 0 };
+	AUTO_DONE(shown_done) struct shown shown = { 0 };
 	AUTO(json_put) struct json_object *o = NULL;
 	struct agent *a = arg;
 	struct err why = { "" };
@@ -189,7 +185,7 @@ static void gather_metrics(struct agent *a, struct metrics *m)
 
 void api_metrics(struct serve_request *request, void *arg)
 {
-	AUTO(metrics_done) struct metrics m = { 0 };
+	AUTO_DONE(metrics_done) struct metrics m = { 0 };
 
 	gather_metrics(arg, &m);
 	if (m.err < 0)

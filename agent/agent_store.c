@@ -231,7 +231,7 @@ int agent_start_registration(struct agent *a)
 
 static int choose(struct agent *a, struct identity *ret, struct err *err)
 {
-	AUTO(identity_candidates_done) struct identity_candidates candidates = { 0 };
+	AUTO_DONE(identity_candidates_done) struct identity_candidates candidates = { 0 };
 	AUTO(free) struct prefix *pools = NULL;
 	size_t n = 0;
 	int r = 0;

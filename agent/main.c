@@ -34,7 +34,7 @@ static int run_clean(const struct settings *settings)
 
 int main(int argc, char **argv)
 {
-	AUTO(settings_done) struct settings settings = { 0 };
+	AUTO_DONE(settings_done) struct settings settings = { 0 };
 	enum options_verb verb = OPTIONS_RUN;
 	struct err err = { "" };
 

@@ -55,10 +55,6 @@ void settings_done(struct settings *s);
 const char *settings_servers(const struct settings *s);
 /* Whether BIRD's configuration is rendered. */
 bool settings_bird(const struct settings *s);
-static inline void settings_done_auto(struct settings *s)
-{
-	settings_done(s);
-}
 
 /*
  * Takes over from fresh what is live, so that now differs from fresh in the rest only; told()

@@ -32,7 +32,7 @@ static int load(struct settings *s, struct err *err, const char *a, const char *
 
 static void the_documented_defaults_hold(void **unused)
 {
-	AUTO(settings_done) struct settings s = { 0 };
+	AUTO_DONE(settings_done) struct settings s = { 0 };
 	struct err err = { "" };
 
 	if (load(&s, &err, NULL, NULL) < 0)
@@ -97,7 +97,7 @@ static void a_lease_server_leaves_bird_alone(void **unused)
 	static const char *const alone[] = { SERVER, NULL };
 	static const char *const named[] = { SERVER, "ROOST_BIRD_CONFIG=/etc/bird/other.conf",
 					     NULL };
-	AUTO(settings_done) struct settings s = { 0 }, with_bird = { 0 }, etcd = { 0 };
+	AUTO_DONE(settings_done) struct settings s = { 0 }, with_bird = { 0 }, etcd = { 0 };
 	struct err err = { "" };
 
 	assert_int_equal(load_env(&s, &err, alone), 0);
@@ -141,7 +141,7 @@ static void tell(const char *sentence, bool taken, void *arg)
 
 static void a_reload_takes_what_is_live_and_tells_the_rest(void **unused)
 {
-	AUTO(settings_done) struct settings now = { 0 }, fresh = { 0 }, third = { 0 };
+	AUTO_DONE(settings_done) struct settings now = { 0 }, fresh = { 0 }, third = { 0 };
 
 	assert_int_equal(load(&now, NULL, "--log-level", "info"), 0);
 	assert_int_equal(load(&fresh, NULL, "--log-level", "debug"), 0);

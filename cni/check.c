@@ -62,7 +62,7 @@ static int take_routes(const struct cni_result *prev, struct sandbox *pod, struc
 static int recall(const struct cni_call *call, const struct roost_conf *conf, struct sandbox *ret,
 		  struct cni_error *e)
 {
-	AUTO(sandbox_done)
+	AUTO_DONE(sandbox_done)
 	struct sandbox pod = { .ifname = call->env.ifname, .netns = call->env.netns };
 	const char *mac = NULL;
 	int i, r;
@@ -87,7 +87,7 @@ static int recall(const struct cni_call *call, const struct roost_conf *conf, st
 
 static int check_inside(const struct cni_call *call, const struct sandbox *pod, struct cni_error *e)
 {
-	AUTO(netns_close) struct netns netns = NETNS_NONE;
+	AUTO_DONE(netns_close) struct netns netns = NETNS_NONE;
 	AUTO(kern_close) struct kern *inside = NULL;
 	int r = netns_open(pod->netns, call->env.netns_override, &netns, e);
 
@@ -104,7 +104,7 @@ static int check_inside(const struct cni_call *call, const struct sandbox *pod, 
 static const char *giver_of(const struct giver *giver, const struct cni_call *call,
 			    const struct roost_conf *conf, struct cni_error *e)
 {
-	AUTO(cni_ipam_done) struct cni_ipam section = { 0 };
+	AUTO_DONE(cni_ipam_done) struct cni_ipam section = { 0 };
 	struct plugin_given given = { .reply = call->conf.json };
 
 	if (giver->own && cni_ipam_read(&call->conf, &section, e) < 0)
@@ -116,8 +116,8 @@ static const char *giver_of(const struct giver *giver, const struct cni_call *ca
 
 int roost_check(const struct cni_call *call, char **ret_output, struct cni_error *e)
 {
-	AUTO(roost_conf_done) struct roost_conf conf = { 0 };
-	AUTO(sandbox_done) struct sandbox pod = { 0 };
+	AUTO_DONE(roost_conf_done) struct roost_conf conf = { 0 };
+	AUTO_DONE(sandbox_done) struct sandbox pod = { 0 };
 	struct giver giver = { 0 };
 	const char *name;
 	int r = roost_conf_read(call, &conf, e);

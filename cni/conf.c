@@ -53,7 +53,7 @@ static int read_own(const struct json_at *root, struct roost_conf *conf, struct 
 
 int roost_conf_read(const struct cni_call *call, struct roost_conf *ret, struct cni_error *e)
 {
-	AUTO(roost_conf_done) struct roost_conf conf = { 0 };
+	AUTO_DONE(roost_conf_done) struct roost_conf conf = { 0 };
 	struct json_at root = cni_root(call->conf.json, e), prev = cni_member(&root, "prevResult");
 	int r = roost_ipam_check(&call->conf, e);
 

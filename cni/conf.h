@@ -24,10 +24,6 @@ struct roost_conf {
 /* 0, release it with roost_conf_done(); or negative with e filled. */
 int roost_conf_read(const struct cni_call *call, struct roost_conf *ret, struct cni_error *e);
 void roost_conf_done(struct roost_conf *conf);
-static inline void roost_conf_done_auto(struct roost_conf *conf)
-{
-	roost_conf_done(conf);
-}
 
 /* Whether a plugin's name may be looked for in CNI_PATH; an empty one may not. */
 int roost_ipam_check(const struct cni_conf *conf, struct cni_error *e);

@@ -59,7 +59,7 @@ const char *giver_name(const struct giver *giver, const struct cni_call *call,
 static int own_add(const struct cni_call *call, const struct roost_conf *conf,
 		   struct plugin_given *ret, struct cni_error *e)
 {
-	AUTO(plugin_given_done) struct plugin_given given = { 0 };
+	AUTO_DONE(plugin_given_done) struct plugin_given given = { 0 };
 	int r = plugin_assign(call, &conf->want, &given, e);
 
 	if (r < 0)
@@ -111,7 +111,7 @@ static void run_del(const struct giver *giver, const struct cni_call *call)
 static int other_add(const struct giver *giver, const struct cni_call *call,
 		     struct plugin_given *ret, struct cni_error *e)
 {
-	AUTO(plugin_given_done) struct plugin_given given = { 0 };
+	AUTO_DONE(plugin_given_done) struct plugin_given given = { 0 };
 	AUTO(free) char *text = NULL;
 	size_t len;
 	int r = delegate_run(call, giver->program, CNI_ADD, &call->deadline, &text, &len, e);

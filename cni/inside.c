@@ -223,11 +223,6 @@ static void batch_done(struct batch *b)
 	free(b->steps);
 }
 
-static inline void batch_done_auto(struct batch *b)
-{
-	batch_done(b);
-}
-
 PRINTF_LIKE(3, 4)
 static struct step *add(struct batch *b, struct nl_msg *m, const char *fmt, ...)
 {
@@ -293,7 +288,7 @@ static struct cni_route link_route(const struct address *gateway)
 static int set_up(struct kern *inside, const struct sandbox *pod, int index, bool taken[2],
 		  struct cni_error *e)
 {
-	AUTO(batch_done) struct batch b;
+	AUTO_DONE(batch_done) struct batch b;
 	char text[ADDRESS_TEXT];
 
 	if (batch_init(&b, 5 + pod->n_addresses + pod->n_routes) < 0)
@@ -321,7 +316,7 @@ static int set_up(struct kern *inside, const struct sandbox *pod, int index, boo
 static int set_aside(struct kern *inside, const struct sandbox *pod, int index, sa_family_t family,
 		     struct cni_error *e)
 {
-	AUTO(batch_done) struct batch b;
+	AUTO_DONE(batch_done) struct batch b;
 	const struct address gateway = pod_gateway(family);
 	struct cni_route direct = link_route(&gateway), all = { .dst = { { .family = family }, 0 },
 								.gw = gateway,
@@ -365,7 +360,7 @@ int inside_make(struct kern *inside, const struct netns *netns, const struct san
 
 void inside_unmake(struct kern *inside, const struct sandbox *pod)
 {
-	AUTO(batch_done) struct batch b;
+	AUTO_DONE(batch_done) struct batch b;
 
 	if (batch_init(&b, pod->n_addresses) < 0)
 		return;

@@ -21,10 +21,6 @@ struct netns {
  */
 int netns_open(const char *path, bool may_be_ours, struct netns *ret, struct cni_error *e);
 void netns_close(struct netns *n);
-static inline void netns_close_auto(struct netns *n)
-{
-	netns_close(n);
-}
 
 /* A netlink socket in there; the thread itself is home again. 0 or -errno. */
 int netns_kern(const struct netns *n, struct kern **ret);

@@ -87,7 +87,7 @@ int sandbox_plan(const struct cni_env *env, const struct roost_conf *conf,
 		 struct sandbox *ret, struct cni_error *e)
 {
 	static const struct mac none;
-	AUTO(sandbox_done) struct sandbox pod = { .ifname = env->ifname, .netns = env->netns };
+	AUTO_DONE(sandbox_done) struct sandbox pod = { .ifname = env->ifname, .netns = env->netns };
 	int r = plan_addresses(given, &pod, e);
 
 	if (r == 0)

@@ -34,10 +34,6 @@ int sandbox_plan(const struct cni_env *env, const struct roost_conf *conf,
 		 const struct cni_result *given, uint32_t mtu, const struct mac *mac,
 		 struct sandbox *ret, struct cni_error *e);
 void sandbox_done(struct sandbox *pod);
-static inline void sandbox_done_auto(struct sandbox *pod)
-{
-	sandbox_done(pod);
-}
 
 bool sandbox_has(const struct sandbox *pod, sa_family_t family);
 /* "0a:58:0a:01:00:05" */

@@ -29,9 +29,9 @@ static void expect(const char *given_text, const char *prev_text, uint32_t mtu,
 		   enum cni_version version, const char *want)
 {
 	AUTO(json_put) struct json_object *given_document = NULL, *prev_document = NULL;
-	AUTO(cni_result_done) struct cni_result given = result_of(given_text, &given_document);
-	AUTO(roost_conf_done) struct roost_conf conf = { 0 };
-	AUTO(sandbox_done) struct sandbox pod = { 0 };
+	AUTO_DONE(cni_result_done) struct cni_result given = result_of(given_text, &given_document);
+	AUTO_DONE(roost_conf_done) struct roost_conf conf = { 0 };
+	AUTO_DONE(sandbox_done) struct sandbox pod = { 0 };
 	AUTO(free) char *text = NULL;
 	struct cni_error e = { 0 };
 
@@ -118,11 +118,11 @@ static void the_chain_is_kept_and_ours_comes_behind_it(void **unused)
 static void the_nearest_dns_settings_count(void **unused)
 {
 	AUTO(json_put) struct json_object *document = NULL;
-	AUTO(cni_result_done)
+	AUTO_DONE(cni_result_done)
 	struct cni_result given = result_of(
 		"{\"ips\":[{\"address\":\"10.1.0.5/24\"}],\"dns\":{\"domain\":\"pool\"}}",
 		&document);
-	AUTO(sandbox_done) struct sandbox pod = { 0 };
+	AUTO_DONE(sandbox_done) struct sandbox pod = { 0 };
 	struct cni_error e = { 0 };
 	struct roost_conf conf = { .prev = { .dns = { .domain = "chain" } } };
 	const char *const domains[] = { "pool", "network" };
@@ -143,8 +143,8 @@ static void the_nearest_dns_settings_count(void **unused)
 static void a_requested_mac_and_the_networks_mtu_are_used(void **unused)
 {
 	AUTO(json_put) struct json_object *document = NULL;
-	AUTO(cni_result_done) struct cni_result given = result_of(BOTH4, &document);
-	AUTO(sandbox_done) struct sandbox pod = { 0 };
+	AUTO_DONE(cni_result_done) struct cni_result given = result_of(BOTH4, &document);
+	AUTO_DONE(sandbox_done) struct sandbox pod = { 0 };
 	struct cni_error e = { 0 };
 	struct roost_conf conf = { .mtu = 1300, .want = { .mac = { { 2, 0, 0, 0, 0, 9 } } } };
 
@@ -157,9 +157,9 @@ static void a_requested_mac_and_the_networks_mtu_are_used(void **unused)
 static void what_cannot_work_is_refused(void **unused)
 {
 	AUTO(json_put) struct json_object *document = NULL, *other = NULL;
-	AUTO(cni_result_done)
+	AUTO_DONE(cni_result_done)
 	struct cni_result six = result_of("{\"ips\":[{\"address\":\"fd00::5/64\"}]}", &document);
-	AUTO(cni_result_done) struct cni_result none = result_of("{}", &other);
+	AUTO_DONE(cni_result_done) struct cni_result none = result_of("{}", &other);
 	struct roost_conf conf = { .mtu = 1279 };
 	struct cni_error e = { 0 };
 	struct sandbox pod;

@@ -19,6 +19,5 @@ struct command;
 int command_new(sd_event *event, const struct command_text *text, uint32_t timeout_ms,
 		struct command **ret);
 void command_free(struct command *c);
-AUTO_DEFINE(struct command *, command_free)
 
 struct publish_step command_step(struct command *c);

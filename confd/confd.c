@@ -145,7 +145,7 @@ static int start_jobs(struct confd *c, struct resources *fresh)
 
 static int load(struct confd *c, struct err *err)
 {
-	AUTO(resources_done) struct resources fresh = { 0 };
+	AUTO_DONE(resources_done) struct resources fresh = { 0 };
 	const char *only = c->settings->resource;
 	int r;
 
@@ -230,7 +230,7 @@ static void on_stop(const char *why, void *arg)
 
 static void on_reload(void *arg)
 {
-	AUTO(confd_settings_done) struct confd_settings fresh = { 0 };
+	AUTO_DONE(confd_settings_done) struct confd_settings fresh = { 0 };
 	const struct option_def *def = NULL;
 	struct confd *c = arg;
 	enum options_verb verb;

@@ -25,7 +25,3 @@ extern const struct option_table confd_settings_table;
 int confd_settings_load(int argc, char *const *argv, char *const *env, struct confd_settings *ret,
 			enum options_verb *ret_verb, struct err *err);
 void confd_settings_done(struct confd_settings *s);
-static inline void confd_settings_done_auto(struct confd_settings *s)
-{
-	confd_settings_done(s);
-}

@@ -49,7 +49,7 @@ static void show_counts(const struct confd *c, struct metrics *m)
 
 static void show_metrics(struct serve_request *request, void *arg)
 {
-	AUTO(metrics_done) struct metrics m = { 0 };
+	AUTO_DONE(metrics_done) struct metrics m = { 0 };
 	const struct confd *c = arg;
 	struct store_stats etcd;
 

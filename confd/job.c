@@ -223,7 +223,7 @@ static int render(char **ret, size_t *ret_len, void *arg, struct err *err)
 
 static int print_difference(struct job *j, const char *text, size_t len, struct err *err)
 {
-	AUTO(target_done) struct target t = { .dir = -1 };
+	AUTO_DONE(target_done) struct target t = { .dir = -1 };
 	AUTO(free) char *shown = NULL;
 	int r = target_open(&j->target, &t, err);
 	struct diff_side before, after = { j->resource.dest, text, len };
@@ -263,7 +263,7 @@ static void dry_run(struct job *j)
 /* True: what etcd's keys give is what the file is, or there is no file to be kept. */
 static bool is_as_it_was(struct job *j)
 {
-	AUTO(target_done) struct target t = { .dir = -1 };
+	AUTO_DONE(target_done) struct target t = { .dir = -1 };
 	AUTO(free) char *text = NULL;
 	struct err err = { "" };
 	size_t len = 0;

@@ -19,7 +19,7 @@ static int run(struct confd_settings *settings, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	AUTO(confd_settings_done) struct confd_settings settings = { 0 };
+	AUTO_DONE(confd_settings_done) struct confd_settings settings = { 0 };
 	enum options_verb verb = OPTIONS_RUN;
 	struct err err = { "" };
 

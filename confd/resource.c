@@ -228,7 +228,7 @@ static int parse(const char *text, size_t len, struct resource *ret, struct err 
 int resource_read(const char *name, const char *text, size_t len, struct resource *ret,
 		  struct err *err)
 {
-	AUTO(resource_done)
+	AUTO_DONE(resource_done)
 	struct resource r = { .name = strdup(name),
 			      .mode = 0640,
 			      .timeout_ms = RESOURCE_TIMEOUT_MS,

@@ -37,7 +37,3 @@ struct resource {
 int resource_read(const char *name, const char *text, size_t len, struct resource *ret,
 		  struct err *err);
 void resource_done(struct resource *r);
-static inline void resource_done_auto(struct resource *r)
-{
-	resource_done(r);
-}

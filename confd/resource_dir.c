@@ -72,7 +72,7 @@ static const struct resource *same_dest(const struct resources *all, const char 
 static int read_one(const struct load *l, const char *path, const char *name, struct resource *ret,
 		    struct err *err)
 {
-	AUTO(resource_done) struct resource r = { 0 };
+	AUTO_DONE(resource_done) struct resource r = { 0 };
 	AUTO(free) char *text = NULL;
 	const struct resource *other;
 	size_t len = 0;

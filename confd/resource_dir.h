@@ -16,7 +16,3 @@ typedef void resource_bad_fn(const char *name, const char *sentence, void *arg);
 int resources_load(const char *folder, const char *only, resource_bad_fn *bad, void *arg,
 		   struct resources *ret, struct err *err);
 void resources_done(struct resources *r);
-static inline void resources_done_auto(struct resources *r)
-{
-	resources_done(r);
-}

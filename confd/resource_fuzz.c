@@ -8,7 +8,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	AUTO(resource_done) struct resource r = { 0 };
+	AUTO_DONE(resource_done) struct resource r = { 0 };
 	struct err err = { "" };
 
 	if (resource_read("x", (const char *)data, size, &r, &err) < 0) {

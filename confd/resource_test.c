@@ -11,7 +11,7 @@
 #include "confd/resource.h"
 
 #define READ(r, json)                                                                              \
-	AUTO(resource_done) struct resource r = { 0 };                                             \
+	AUTO_DONE(resource_done) struct resource r = { 0 };                                        \
 	do {                                                                                       \
 		struct err err_ = { "" };                                                          \
 		if (resource_read("web", json, strlen(json), &r, &err_) < 0)                       \

@@ -48,10 +48,6 @@ struct target {
  */
 int target_open(const struct target_rules *rules, struct target *ret, struct err *err);
 void target_done(struct target *t);
-static inline void target_done_auto(struct target *t)
-{
-	target_done(t);
-}
 
 /* Content, mode and owner. */
 bool target_equals(const struct target *t, const char *text, size_t len);

@@ -133,7 +133,7 @@ static void on_stop(const char *why, void *arg)
 
 static void on_reload(void *arg)
 {
-	AUTO(controller_settings_done) struct controller_settings fresh = { 0 };
+	AUTO_DONE(controller_settings_done) struct controller_settings fresh = { 0 };
 	struct controller *c = arg;
 	enum options_verb verb;
 	struct err err = { "" };

@@ -176,7 +176,7 @@ static void gather(const struct controller *c, struct metrics *m)
 
 static void show_metrics(struct serve_request *request, void *arg)
 {
-	AUTO(metrics_done) struct metrics m = { 0 };
+	AUTO_DONE(metrics_done) struct metrics m = { 0 };
 
 	gather(arg, &m);
 	if (m.err < 0)

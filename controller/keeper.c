@@ -113,7 +113,7 @@ static void on_in_sync(int64_t revision, void *arg)
  */
 static uint32_t usual_promise(struct keeper *k)
 {
-	AUTO(cluster_config_done) struct cluster_config config = { 0 };
+	AUTO_DONE(cluster_config_done) struct cluster_config config = { 0 };
 	const struct mirrored *e = mirror_find(&k->mirror, "config");
 	struct err err = { "" };
 	int r = e ? cluster_config_decode("config", e->kv.value, e->kv.value_len, &config, &err)
@@ -332,7 +332,7 @@ bool keeper_in_sync(const struct keeper *k)
 
 int keeper_pass(struct keeper *k)
 {
-	AUTO(plans_done) struct plans plans = { 0 };
+	AUTO_DONE(plans_done) struct plans plans = { 0 };
 	int r = 0;
 
 	if (k->failed)

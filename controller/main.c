@@ -20,7 +20,7 @@ static int run(struct controller_settings *settings, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	AUTO(controller_settings_done) struct controller_settings settings = { 0 };
+	AUTO_DONE(controller_settings_done) struct controller_settings settings = { 0 };
 	enum options_verb verb = OPTIONS_RUN;
 	struct err err = { "" };
 

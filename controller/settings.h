@@ -33,7 +33,3 @@ int controller_settings_load(int argc, char *const *argv, char *const *env,
 			     struct controller_settings *ret, enum options_verb *ret_verb,
 			     struct err *err);
 void controller_settings_done(struct controller_settings *s);
-static inline void controller_settings_done_auto(struct controller_settings *s)
-{
-	controller_settings_done(s);
-}

@@ -37,7 +37,7 @@ int addresses_read(struct ctl *ctl, const char *node, const struct block *block,
 		   struct json_object **ret, struct err *err)
 {
 	AUTO(json_put) struct json_object *array = json_object_new_array();
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	char beginning[KEY_TEXT] = KEYS_HOST;
 	int r = node && keys_of_host_addresses(beginning, node) < 0 ? node_name_check(node, err)
 								    : 0;
@@ -46,7 +46,7 @@ int addresses_read(struct ctl *ctl, const char *node, const struct block *block,
 	if (r < 0)
 		return r;
 	for (size_t i = 0; array && r == 0 && i < kvs.n; i++) {
-		AUTO(address_record_done) struct address_record a = { 0 };
+		AUTO_DONE(address_record_done) struct address_record a = { 0 };
 		struct err ignored;
 		struct tree t;
 
@@ -96,7 +96,7 @@ const struct command_list address_list = {
 static int block_of(struct ctl *ctl, const struct address *a, const char *network,
 		    struct block *ret, bool *ret_found, struct err *err)
 {
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	struct err ignored;
 	int r = ctl_read(ctl, KEYS_BLOCK, &kvs, err);
 
@@ -146,7 +146,7 @@ int address_show(struct ctl *ctl, struct err *err)
 {
 	const char *network = ctl->n_args > 1 ? ctl->args[1] : NULL;
 	AUTO(json_put) struct json_object *row = NULL, *object = NULL;
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	struct address a;
 	struct tree t;
 	bool owned = false;

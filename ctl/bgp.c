@@ -60,8 +60,8 @@ static int add_node(const char *node, const struct ctl_kv *kv, struct json_objec
 
 static int read_all(struct ctl *ctl, struct json_object *array, struct err *err)
 {
-	AUTO(ctl_kvs_done) struct ctl_kvs nodes = { 0 };
-	AUTO(ctl_kvs_done) struct ctl_kvs status = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs nodes = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs status = { 0 };
 	int r = ctl_read(ctl, KEYS_NODE, &nodes, err);
 
 	r = r < 0 ? r : ctl_read(ctl, KEYS_STATUS_NODE, &status, err);

@@ -36,13 +36,13 @@ static int invalid_row(const struct ctl_kv *kv, const char *problem, struct json
 static int block_list_read(struct ctl *ctl, struct json_object **ret, struct err *err)
 {
 	AUTO(json_put) struct json_object *array = json_object_new_array();
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	int r = ctl_read(ctl, KEYS_BLOCK, &kvs, err);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; array && r == 0 && i < kvs.n; i++) {
-		AUTO(block_done) struct block block = { 0 };
+		AUTO_DONE(block_done) struct block block = { 0 };
 		struct err why = { "" };
 		struct tree t;
 
@@ -119,8 +119,8 @@ int ctl_find_block(struct ctl *ctl, const struct ctl_kvs *kvs, const struct ctl_
 int block_show(struct ctl *ctl, struct err *err)
 {
 	AUTO(json_put) struct json_object *object = NULL, *addresses = NULL;
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	const struct ctl_kv *kv = NULL;
 	struct tree t;
 	int r = ctl_read(ctl, KEYS_BLOCK, &kvs, err);

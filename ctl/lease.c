@@ -35,13 +35,13 @@ static void lease_row(const struct block *block, struct tree *t)
 static int lease_list_read(struct ctl *ctl, struct json_object **ret, struct err *err)
 {
 	AUTO(json_put) struct json_object *array = json_object_new_array();
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	int r = ctl_read(ctl, KEYS_BLOCK, &kvs, err);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; array && r == 0 && i < kvs.n; i++) {
-		AUTO(block_done) struct block block = { 0 };
+		AUTO_DONE(block_done) struct block block = { 0 };
 		struct tree t;
 
 		if (block_decode(kvs.v[i].key, kvs.v[i].value, kvs.v[i].value_len, &block, NULL) <
@@ -93,8 +93,8 @@ static int read_lease(struct ctl *ctl, struct ctl_kvs *kvs, const struct ctl_kv 
 int lease_show(struct ctl *ctl, struct err *err)
 {
 	AUTO(json_put) struct json_object *object = NULL;
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	const struct ctl_kv *kv = NULL;
 	struct tree t;
 	int r = read_lease(ctl, &kvs, &kv, &block, err);
@@ -112,7 +112,7 @@ int lease_show(struct ctl *ctl, struct err *err)
 static bool has_other(const struct ctl_kvs *kvs, const struct ctl_kv *kv, const char *holder)
 {
 	for (size_t i = 0; i < kvs->n; i++) {
-		AUTO(block_done) struct block block = { 0 };
+		AUTO_DONE(block_done) struct block block = { 0 };
 
 		if (&kvs->v[i] != kv &&
 		    block_decode(kvs->v[i].key, kvs->v[i].value, kvs->v[i].value_len, &block,
@@ -126,7 +126,7 @@ static bool has_other(const struct ctl_kvs *kvs, const struct ctl_kv *kv, const 
 static int add(struct ctl *ctl, struct change_list *changes, const char *key, bool keep,
 	       struct err *err)
 {
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	int r = ctl_read_one(ctl, key, &kvs, err);
 
 	if (r < 0 || !kvs.n)
@@ -161,9 +161,9 @@ static int add_block(struct change_list *changes, const struct ctl_kv *kv,
 
 int lease_delete(struct ctl *ctl, struct err *err)
 {
-	AUTO(change_list_done) struct change_list changes = { 0 };
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(change_list_done) struct change_list changes = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	char node[KEY_TEXT], index[KEY_TEXT], text[PREFIX_TEXT];
 	const struct ctl_kv *kv = NULL;
 	char now[TIME_TEXT];

@@ -64,7 +64,7 @@ static int run(const struct ctl_settings *s)
 
 int main(int argc, char **argv)
 {
-	AUTO(ctl_settings_done) struct ctl_settings settings = { 0 };
+	AUTO_DONE(ctl_settings_done) struct ctl_settings settings = { 0 };
 	enum options_verb verb = OPTIONS_RUN;
 	struct err err = { "" };
 	int r = ctl_settings_load(argc, argv, environ, &settings, &verb, &err);

@@ -46,7 +46,7 @@ static int node_list_read(struct ctl *ctl, struct json_object **ret, struct err 
 {
 	AUTO(json_put)
 	struct json_object *array = json_object_new_array(), *names = json_object_new_object();
-	AUTO(nodes_done) struct nodes nodes = { 0 };
+	AUTO_DONE(nodes_done) struct nodes nodes = { 0 };
 	int r = nodes_read(ctl, NULL, &nodes, err);
 
 	if (r < 0)
@@ -104,7 +104,7 @@ static void add_blocks(const struct nodes *n, const char *node, struct tree *t)
 
 	for (size_t i = 0; r == 0 && i < n->blocks.n; i++) {
 		const struct ctl_kv *kv = &n->blocks.v[i];
-		AUTO(block_done) struct block block = { 0 };
+		AUTO_DONE(block_done) struct block block = { 0 };
 		struct err ignored;
 		struct tree row;
 
@@ -126,7 +126,7 @@ int node_show(struct ctl *ctl, struct err *err)
 	AUTO(json_put)
 	struct json_object *row = NULL, *all = NULL, *status = NULL, *removed = NULL,
 			   *record = NULL, *spec = NULL;
-	AUTO(nodes_done) struct nodes nodes = { 0 };
+	AUTO_DONE(nodes_done) struct nodes nodes = { 0 };
 	const char *node = ctl->args[0];
 	struct tree t;
 	int r = nodes_read(ctl, node, &nodes, err);
@@ -283,8 +283,8 @@ static int say_held(struct ctl *ctl, const struct nodes *n, const char *node, bo
 
 int node_delete(struct ctl *ctl, struct err *err)
 {
-	AUTO(change_list_done) struct change_list changes = { 0 };
-	AUTO(nodes_done) struct nodes nodes = { 0 };
+	AUTO_DONE(change_list_done) struct change_list changes = { 0 };
+	AUTO_DONE(nodes_done) struct nodes nodes = { 0 };
 	AUTO(json_put) struct json_object *status = NULL;
 	const char *node = ctl->args[0];
 	const struct ctl_kv *kv = NULL;

@@ -26,7 +26,7 @@ static int count_blocks(struct nodes *n)
 	n->held = json_object_new_object();
 	for (size_t i = 0; n->held && i < n->blocks.n; i++) {
 		const struct ctl_kv *kv = &n->blocks.v[i];
-		AUTO(block_done) struct block block = { 0 };
+		AUTO_DONE(block_done) struct block block = { 0 };
 		struct json_object *count = NULL;
 		struct err ignored;
 
@@ -92,7 +92,7 @@ size_t nodes_count_blocks(const struct nodes *n, const char *node)
 
 int nodes_count_addresses(struct ctl *ctl, const char *node, size_t *ret, struct err *err)
 {
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	char beginning[KEY_TEXT];
 	int r = keys_of_host_addresses(beginning, node);
 
@@ -136,7 +136,7 @@ static void add_tunnel(const struct node_vtep *vtep, struct tree *t)
 static void add_record(const struct nodes *n, const char *node, struct tree *t)
 {
 	const struct ctl_kv *kv = find(&n->nodes, KEYS_NODE, node);
-	AUTO(node_done) struct node record = { 0 };
+	AUTO_DONE(node_done) struct node record = { 0 };
 	struct err err = { "" };
 
 	if (!kv)
@@ -225,8 +225,8 @@ int nodes_row(struct ctl *ctl, const struct nodes *n, const char *node, struct j
 static int spec_once(struct ctl *ctl, const char *key, spec_fn *fn, void *arg, struct err *err)
 {
 	AUTO(json_put) struct json_object *spec = NULL, *old = NULL;
-	AUTO(change_list_done) struct change_list changes = { 0 };
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(change_list_done) struct change_list changes = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	const struct world no_world = { 0 };
 	char *value = NULL;
 	int r = ctl_read_one(ctl, key, &kvs, err);
@@ -254,7 +254,7 @@ static int spec_once(struct ctl *ctl, const char *key, spec_fn *fn, void *arg, s
 
 int spec_update(struct ctl *ctl, const char *node, spec_fn *fn, void *arg, struct err *err)
 {
-	AUTO(nodes_done) struct nodes nodes = { 0 };
+	AUTO_DONE(nodes_done) struct nodes nodes = { 0 };
 	char key[KEY_TEXT];
 	int r = nodes_read(ctl, node, &nodes, err);
 

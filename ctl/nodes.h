@@ -10,10 +10,6 @@ struct nodes {
 	struct json_object *held; /* node -> number of its blocks: there are many of both */
 };
 void nodes_done(struct nodes *n);
-static inline void nodes_done_auto(struct nodes *n)
-{
-	nodes_done(n);
-}
 /* node NULL: of all; else the keys of one, and all blocks. */
 int nodes_read(struct ctl *ctl, const char *node, struct nodes *ret, struct err *err);
 

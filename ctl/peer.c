@@ -11,7 +11,7 @@ static int rows(struct ctl *ctl, const char *noun, void (*more)(struct json_obje
 		struct json_object **ret, struct err *err)
 {
 	AUTO(json_put) struct json_object *array = json_object_new_array();
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	const struct kind *kind = kind_find(noun);
 	int r = ctl_read(ctl, kind->beginning, &kvs, err);
 

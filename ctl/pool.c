@@ -87,14 +87,14 @@ static int problem_of(const struct pools_read *in, const struct pool *pool, stru
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < in->pools.n; i++) {
-		AUTO(pool_done) struct pool other = { 0 };
+		AUTO_DONE(pool_done) struct pool other = { 0 };
 		const struct ctl_kv *kv = &in->pools.v[i];
 
 		if (pool_decode(kv->key, kv->value, kv->value_len, &other, err) == 0)
 			r = pool_conflicts_pool(pool, &other, err);
 	}
 	for (size_t i = 0; r == 0 && i < in->extents.n; i++) {
-		AUTO(extent_done) struct extent extent = { 0 };
+		AUTO_DONE(extent_done) struct extent extent = { 0 };
 		const struct ctl_kv *kv = &in->extents.v[i];
 
 		if (extent_decode(kv->key, kv->value, kv->value_len, &extent, err) < 0)
@@ -107,7 +107,7 @@ static int problem_of(const struct pools_read *in, const struct pool *pool, stru
 
 static void pool_row(const struct pools_read *in, const struct ctl_kv *kv, struct tree *t)
 {
-	AUTO(pool_done) struct pool pool = { 0 };
+	AUTO_DONE(pool_done) struct pool pool = { 0 };
 	struct err err = { "" };
 	int r = pool_decode(kv->key, kv->value, kv->value_len, &pool, &err);
 

@@ -9,7 +9,7 @@
 
 static bool is_of(const struct ctl_kv *kv, const char *pool)
 {
-	AUTO(address_record_done) struct address_record address = { 0 };
+	AUTO_DONE(address_record_done) struct address_record address = { 0 };
 	struct err ignored;
 
 	return address_record_decode(kv->key, kv->value, kv->value_len, &address, &ignored) == 0 &&
@@ -23,7 +23,7 @@ static const char *plural(int64_t n, const char *one, const char *more)
 
 int pool_touched(struct ctl *ctl, const char *pool, char **ret, struct err *err)
 {
-	AUTO(ctl_kvs_done) struct ctl_kvs blocks = { 0 }, hosts = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs blocks = { 0 }, hosts = { 0 };
 	AUTO(json_put) struct json_object *all = NULL;
 	const struct ctl_kvs no_status = { 0 };
 	struct json_object *use = NULL;

@@ -31,7 +31,7 @@ static void add(struct json_object *use, const char *name, int64_t n)
 
 static bool add_block(struct json_object *all, const struct ctl_kv *kv)
 {
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	struct json_object *use;
 	struct err ignored;
 

@@ -27,7 +27,7 @@ static int read_all(struct ctl *ctl, const char *status, struct route_view *ret,
 static int route_list_read(struct ctl *ctl, struct json_object **ret, struct err *err)
 {
 	AUTO(json_put) struct json_object *array = json_object_new_array();
-	AUTO(route_view_done) struct route_view view = { 0 };
+	AUTO_DONE(route_view_done) struct route_view view = { 0 };
 	int r = read_all(ctl, KEYS_STATUS_ROUTE, &view, err);
 
 	if (r < 0)
@@ -74,7 +74,7 @@ const struct command_list route_list = {
 int route_show(struct ctl *ctl, struct err *err)
 {
 	AUTO(json_put) struct json_object *object = NULL;
-	AUTO(route_view_done) struct route_view view = { 0 };
+	AUTO_DONE(route_view_done) struct route_view view = { 0 };
 	const struct kind *kind = kind_find("route");
 	char key[KEY_TEXT], status[KEY_TEXT];
 	const struct ctl_kv *kv = NULL;
@@ -113,7 +113,7 @@ static void note_pools(struct notes *notes, const struct static_route *route,
 		       const struct ctl_kvs *pools)
 {
 	for (size_t i = 0; i < pools->n; i++) {
-		AUTO(pool_done) struct pool pool = { 0 };
+		AUTO_DONE(pool_done) struct pool pool = { 0 };
 		const struct ctl_kv *kv = &pools->v[i];
 
 		if (pool_decode(kv->key, kv->value, kv->value_len, &pool, NULL) == 0 &&
@@ -135,7 +135,7 @@ static void note_routes(struct notes *notes, const struct static_route *route,
 			const struct ctl_kvs *routes)
 {
 	for (size_t i = 0; i < routes->n; i++) {
-		AUTO(static_route_done) struct static_route other = { 0 };
+		AUTO_DONE(static_route_done) struct static_route other = { 0 };
 		const struct ctl_kv *kv = &routes->v[i];
 
 		if (static_route_decode(kv->key, kv->value, kv->value_len, &other, NULL) == 0 &&
@@ -148,8 +148,8 @@ static void note_routes(struct notes *notes, const struct static_route *route,
 
 void route_notes(struct ctl *ctl, const struct world *world, const char *key, const char *value)
 {
-	AUTO(static_route_done) struct static_route route = { 0 };
-	AUTO(ctl_kvs_done) struct ctl_kvs routes = { 0 };
+	AUTO_DONE(static_route_done) struct static_route route = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs routes = { 0 };
 	struct notes notes = { 0 };
 	struct err ignored;
 

@@ -80,7 +80,7 @@ static int marked(const struct ctl_kv *kv, char **ret)
 
 static bool is_marked(const struct ctl_kv *kv)
 {
-	AUTO(static_route_head_done) struct static_route_head head = { 0 };
+	AUTO_DONE(static_route_head_done) struct static_route_head head = { 0 };
 
 	return static_route_head_decode(kv->key, kv->value, kv->value_len, &head, NULL) == 0 &&
 	       head.deleting[0];
@@ -88,7 +88,7 @@ static bool is_marked(const struct ctl_kv *kv)
 
 static int mark(struct deletion *d, struct err *err)
 {
-	AUTO(change_list_done) struct change_list changes = { 0 };
+	AUTO_DONE(change_list_done) struct change_list changes = { 0 };
 	const struct ctl_kv *kv = &d->record.v[0];
 	char *value = NULL;
 
@@ -103,7 +103,7 @@ static int mark(struct deletion *d, struct err *err)
 /* Marked, and nobody reports it any more: -EBUSY if that is not so when etcd looks. */
 static int finish(struct deletion *d, struct err *err)
 {
-	AUTO(change_list_done) struct change_list changes = { 0 };
+	AUTO_DONE(change_list_done) struct change_list changes = { 0 };
 	const struct ctl_kv *kv = &d->record.v[0];
 
 	if (change_list_add(&changes, d->kind, d->key, NULL, kv->mod_revision) < 0)
@@ -184,7 +184,7 @@ static int delete_gently(struct deletion *d, struct err *err)
 static int remove_some(struct deletion *d, size_t *at, struct err *err)
 {
 	enum { PORTION = 100 };
-	AUTO(change_list_done) struct change_list changes = { 0 };
+	AUTO_DONE(change_list_done) struct change_list changes = { 0 };
 	int r = 0;
 
 	if (*at == 0 && d->record.n)

@@ -38,7 +38,7 @@ static const struct ctl_kv *find(const struct ctl_kvs *kvs, const char *beginnin
 /* A holder of a lease has a node's record and no agent of ours. */
 static bool has_agent(const struct ctl_kv *kv)
 {
-	AUTO(node_done) struct node node = { 0 };
+	AUTO_DONE(node_done) struct node node = { 0 };
 
 	return node_decode(kv->key, kv->value, kv->value_len, &node, NULL) < 0 ||
 	       strcmp(node.machine, "lease") != 0;

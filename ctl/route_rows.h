@@ -31,10 +31,6 @@ struct route_view {
 	size_t n;
 };
 void route_view_done(struct route_view *view);
-static inline void route_view_done_auto(struct route_view *view)
-{
-	route_view_done(view);
-}
 /* v from what was read. 0 or -ENOMEM. */
 int route_view_nodes(struct route_view *view);
 

@@ -46,7 +46,7 @@ static void look_at_socket(const struct ctl *ctl, const struct err *why, struct 
 
 static void look_at_etcd(struct ctl *ctl, struct status_view *v)
 {
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	const char *endpoints = ctl->settings->etcd.endpoints;
 	struct err err = { "" };
 

@@ -21,10 +21,6 @@ struct status_view {
 
 struct status_view status_view_new(void);
 void status_view_done(struct status_view *v);
-static inline void status_view_done_auto(struct status_view *v)
-{
-	status_view_done(v);
-}
 
 void status_part(struct status_view *v, const char *part, const char *state, const char *fmt, ...)
 	PRINTF_LIKE(4, 5);

@@ -35,7 +35,6 @@ struct behind_config {
 };
 int behind_new(const struct behind_config *config, struct behind **ret);
 void behind_free(struct behind *b);
-AUTO_DEFINE(struct behind *, behind_free)
 
 /* What should be. Keys are whole, values are copied. 0 or -ENOMEM. Then behind_kick(). */
 int behind_want(struct behind *b, const char *key, const char *value);

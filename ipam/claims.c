@@ -278,7 +278,7 @@ static void next_block(struct claims_call *c, const char *owner)
 /* The owner by a block's record; "" if it is damaged: then it is certainly not ours. */
 static void owner_of(const struct claims_call *c, const struct store_kv *kv, char *owner)
 {
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	const char *relative = kv->key + strlen(c->claims->config.prefix);
 
 	owner[0] = '\0';

@@ -33,7 +33,6 @@ struct claims_config {
 int claims_new(const struct claims_config *config, struct claims **ret);
 /* Drops what is under way without a callback. */
 void claims_free(struct claims *c);
-AUTO_DEFINE(struct claims *, claims_free)
 
 struct claim {
 	const struct block_need *need; /* copied */

@@ -171,7 +171,7 @@ static void check_protocols(const struct bird_plan *plan, const char *text)
 static void one_case(const char *path)
 {
 	AUTO(free) char *json = read_all(path, NULL), *text = NULL;
-	AUTO(bird_plan_done) struct bird_plan plan = { 0 };
+	AUTO_DONE(bird_plan_done) struct bird_plan plan = { 0 };
 	struct world w;
 
 	print_message("%s\n", path);
@@ -229,7 +229,7 @@ static double seconds(void)
 static void a_thousand_peers_are_planned_and_rendered(void **unused)
 {
 	AUTO(free) char *json = thousand(), *text = NULL;
-	AUTO(bird_plan_done) struct bird_plan plan = { 0 };
+	AUTO_DONE(bird_plan_done) struct bird_plan plan = { 0 };
 	struct world w;
 	double start, planned;
 

@@ -65,7 +65,7 @@ int ipam_wants_keys(struct ipam *m, const struct attachment *a, bool wanted)
 /* A key of this boot without a file: the address is in use, though we do not know by whom. */
 static void address_put(struct ipam *m, const struct key *key, const struct store_kv *kv)
 {
-	AUTO(address_record_done) struct address_record record = { 0 };
+	AUTO_DONE(address_record_done) struct address_record record = { 0 };
 	const char *relative = kv->key + strlen(m->o.prefix);
 	int r = address_record_decode(relative, kv->value, kv->value_len, &record, NULL);
 
@@ -93,7 +93,7 @@ static void address_put(struct ipam *m, const struct key *key, const struct stor
 
 static void index_put(struct ipam *m, const struct key *key, const struct store_kv *kv)
 {
-	AUTO(host_block_done) struct host_block index = { 0 };
+	AUTO_DONE(host_block_done) struct host_block index = { 0 };
 	const char *relative = kv->key + strlen(m->o.prefix);
 	struct owned *o = ipam_owned_find(m, key->network, &key->block);
 	struct err err = { "" };
@@ -263,7 +263,7 @@ void ipam_host_deleted(struct ipam *m, const struct key *key, const char *full, 
 
 static void block_found(struct ipam *m, struct owned *o, const struct store_kv *kv)
 {
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	const char *relative = kv->key + strlen(m->o.prefix);
 	struct err err = { "" };
 

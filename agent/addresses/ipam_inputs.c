@@ -97,10 +97,10 @@ int ipam_raw_set(struct ipam *m, const char *key, const char *value, size_t len,
 /* 0, or why a record of these kinds is not valid. */
 static int raw_check(const char *key, const char *value, size_t len, struct err *err)
 {
-	AUTO(pool_done) struct pool pool = { 0 };
-	AUTO(extent_done) struct extent extent = { 0 };
-	AUTO(node_spec_done) struct node_spec spec = { 0 };
-	AUTO(cluster_config_done) struct cluster_config config = { 0 };
+	AUTO_DONE(pool_done) struct pool pool = { 0 };
+	AUTO_DONE(extent_done) struct extent extent = { 0 };
+	AUTO_DONE(node_spec_done) struct node_spec spec = { 0 };
+	AUTO_DONE(cluster_config_done) struct cluster_config config = { 0 };
 	struct key parsed;
 
 	if (key_parse(key, &parsed) < 0)
@@ -261,7 +261,7 @@ static int decode_spec(struct ipam *m, struct inputs *in, const struct raw *raw)
 
 static int decode_config(struct ipam *m, struct inputs *in, const struct raw *raw)
 {
-	AUTO(cluster_config_done) struct cluster_config config = { 0 };
+	AUTO_DONE(cluster_config_done) struct cluster_config config = { 0 };
 	struct err err = { "" };
 	int r = cluster_config_decode(raw->key, raw->value, strlen(raw->value), &config, &err);
 

@@ -77,7 +77,7 @@ static void node_drop(struct recovering *r, struct known_node *n)
 
 void ipam_node_put(struct ipam *m, const char *relative, const struct store_kv *kv)
 {
-	AUTO(node_done) struct node node = { 0 };
+	AUTO_DONE(node_done) struct node node = { 0 };
 	const char *name = relative + strlen(KEYS_NODE);
 	struct known_node *n;
 
@@ -162,7 +162,7 @@ static uint32_t longest(const struct ipam *m)
 
 void ipam_recovery_put(struct ipam *m, const struct store_kv *kv)
 {
-	AUTO(recovery_done) struct recovery record = { 0 };
+	AUTO_DONE(recovery_done) struct recovery record = { 0 };
 	struct recovering *r = &m->recovery;
 	struct err err = { "" };
 

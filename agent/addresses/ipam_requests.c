@@ -284,7 +284,7 @@ static bool is_known(const struct ipam *m, const struct assign_request *q)
 /* One attempt. true: answered and gone; false: it waits for something. */
 static bool attempt(struct waiting *w)
 {
-	AUTO(assign_result_done) struct assign_result result = { 0 };
+	AUTO_DONE(assign_result_done) struct assign_result result = { 0 };
 	struct ipam *m = w->ipam;
 	struct assign_options options = { .may_claim = !w->no_claim };
 	struct err why = { "" };
@@ -531,7 +531,7 @@ static void reply_released(struct serve_request *request, struct json_object *li
 
 void ipam_release(struct ipam *m, struct serve_request *request)
 {
-	AUTO(release_request_done) struct release_request q = { 0 };
+	AUTO_DONE(release_request_done) struct release_request q = { 0 };
 	struct attachment_key key;
 	struct json_object *list;
 	struct err err = { "" };
@@ -554,7 +554,7 @@ void ipam_release(struct ipam *m, struct serve_request *request)
 
 void ipam_check(struct ipam *m, struct serve_request *request)
 {
-	AUTO(check_request_done) struct check_request q = { 0 };
+	AUTO_DONE(check_request_done) struct check_request q = { 0 };
 	AUTO(json_put) struct json_object *o = NULL;
 	const struct attachment *a;
 	struct err err = { "" };
@@ -618,7 +618,7 @@ static int drop_stale(struct ipam *m, const struct gc_request *q, struct json_ob
 
 void ipam_gc(struct ipam *m, struct serve_request *request)
 {
-	AUTO(gc_request_done) struct gc_request q = { 0 };
+	AUTO_DONE(gc_request_done) struct gc_request q = { 0 };
 	struct json_object *released;
 	struct err err = { "" };
 	size_t len;

@@ -36,7 +36,7 @@ static void take_note(struct ipam *m, const char *name, const struct release_req
 
 static int read_note(int dir, const char *name, void *arg)
 {
-	AUTO(release_request_done) struct release_request note = { 0 };
+	AUTO_DONE(release_request_done) struct release_request note = { 0 };
 	AUTO(free) char *text = NULL;
 	struct ipam *m = arg;
 	struct err err = { "" };

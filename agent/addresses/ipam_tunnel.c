@@ -137,7 +137,7 @@ static void held(struct ipam *m, int family, const struct assign_result *result)
 
 static void assign(struct ipam *m, int family)
 {
-	AUTO(assign_result_done) struct assign_result result = { 0 };
+	AUTO_DONE(assign_result_done) struct assign_result result = { 0 };
 	const struct pool_view *v = choose(m, family);
 	const char *pools[] = { v ? v->name : "" };
 	const struct assign_request request = {

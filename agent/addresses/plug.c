@@ -170,7 +170,7 @@ static struct kernel_pod pod_of(const struct attach_request *q)
 
 static void attach(struct plug *p, struct serve_request *request)
 {
-	AUTO(attach_request_done) struct attach_request q = { 0 };
+	AUTO_DONE(attach_request_done) struct attach_request q = { 0 };
 	struct attachment_key key;
 	struct ipam_refusal no = { 0 };
 	const struct attachment *before;
@@ -217,7 +217,7 @@ void plug_attach(struct plug *p, struct serve_request *request)
 /* A link whose attachment nobody remembers goes too. */
 static void take_out_by_name(struct plug *p, struct serve_request *request)
 {
-	AUTO(release_request_done) struct release_request q = { 0 };
+	AUTO_DONE(release_request_done) struct release_request q = { 0 };
 	struct attachment_key key;
 	char link[IF_NAME_TEXT];
 	size_t len;
@@ -239,7 +239,7 @@ void plug_detach(struct plug *p, struct serve_request *request)
 
 void plug_check(struct plug *p, struct serve_request *request)
 {
-	AUTO(attach_request_done) struct attach_request q = { 0 };
+	AUTO_DONE(attach_request_done) struct attach_request q = { 0 };
 	const struct attachment *a;
 	struct attachment_key key;
 	struct kernel_pod pod;

@@ -128,10 +128,6 @@ struct bird_plan {
 /* 0 or -ENOMEM; *ret is set only on success, release it with bird_plan_done(). */
 int desired_bird(const struct bird_input *in, struct bird_plan *ret);
 void bird_plan_done(struct bird_plan *plan);
-static inline void bird_plan_done_auto(struct bird_plan *plan)
-{
-	bird_plan_done(plan);
-}
 
 /* The files whose passwords this node needs, sorted; passwords of in are not looked at. The
  * paths lie in the records. 0 or -ENOMEM; free() ret->v. */

@@ -45,7 +45,7 @@ static char *sessions_of(const struct bird_plan *plan)
 
 static void expect(const char *state, const char *sessions, const char *problems)
 {
-	AUTO(bird_plan_done) struct bird_plan plan = { 0 };
+	AUTO_DONE(bird_plan_done) struct bird_plan plan = { 0 };
 	AUTO(free) char *got = NULL, *told = NULL;
 	struct world w;
 
@@ -61,7 +61,7 @@ static void expect(const char *state, const char *sessions, const char *problems
 
 static char *tree_of(const char *state)
 {
-	AUTO(bird_plan_done) struct bird_plan plan = { 0 };
+	AUTO_DONE(bird_plan_done) struct bird_plan plan = { 0 };
 	struct world w;
 	char *text;
 
@@ -283,7 +283,7 @@ static void the_order_of_records_does_not_matter(void **unused)
 
 static void names_fit_bird_and_never_meet(void **unused)
 {
-	AUTO(bird_plan_done) struct bird_plan plan = { 0 };
+	AUTO_DONE(bird_plan_done) struct bird_plan plan = { 0 };
 	struct world w;
 
 	world_make(&w,
@@ -351,7 +351,7 @@ static const char *const holes[] = {
  * value is in the tree. */
 static bool refuses(const char *hole, const char *value)
 {
-	AUTO(bird_plan_done) struct bird_plan plan = { 0 };
+	AUTO_DONE(bird_plan_done) struct bird_plan plan = { 0 };
 	AUTO(free) char *record = NULL, *state = NULL;
 	struct world w;
 	bool refused;
@@ -407,7 +407,7 @@ static void hostile_values_are_refused_in_every_text_field(void **unused)
 
 static void hostile_passwords_leave_the_peer_out_and_are_not_shown(void **unused)
 {
-	AUTO(bird_plan_done) struct bird_plan plan = { 0 };
+	AUTO_DONE(bird_plan_done) struct bird_plan plan = { 0 };
 	AUTO(free) char *told = NULL;
 	struct world w;
 
@@ -429,7 +429,7 @@ static void hostile_passwords_leave_the_peer_out_and_are_not_shown(void **unused
 static void expect_flaps(const char *before, const char *after, const char *want)
 {
 	static const char *const kinds[] = { "restarts", "removed", "withdraws" };
-	AUTO(bird_plan_done) struct bird_plan a = { 0 }, b = { 0 };
+	AUTO_DONE(bird_plan_done) struct bird_plan a = { 0 }, b = { 0 };
 	struct bird_flaps flaps = { 0 };
 	char got[2048] = "";
 	struct world v, w;

@@ -45,10 +45,6 @@ static void gathered_done(struct gathered *g)
 	free(g->blocks.v);
 	cluster_config_done(&g->defaults);
 }
-static void gathered_done_auto(struct gathered *g)
-{
-	gathered_done(g);
-}
 
 static int gather_nodes(const struct routing *r, struct gathered *g)
 {
@@ -168,7 +164,7 @@ static int gather(const struct routing *r, struct gathered *g)
 
 int routing_plan(const struct routing *r, struct bird_plan *ret, struct err *err)
 {
-	AUTO(gathered_done) struct gathered g = { 0 };
+	AUTO_DONE(gathered_done) struct gathered g = { 0 };
 	int rc = gather(r, &g);
 
 	rc = rc ?: desired_bird(&g.in, ret);
@@ -245,7 +241,7 @@ int routing_render(struct routing *r, const struct bird_plan *plan, char **ret, 
 
 static int render(char **ret, size_t *ret_len, void *arg, struct err *err)
 {
-	AUTO(bird_plan_done) struct bird_plan plan = { 0 };
+	AUTO_DONE(bird_plan_done) struct bird_plan plan = { 0 };
 	struct routing *r = arg;
 	int rc;
 

@@ -246,7 +246,7 @@ static bool is_confirmed(const struct routing *r, const struct target *t)
 
 static void add_running(struct routing *r, const struct texts *secrets, struct json_object *o)
 {
-	AUTO(target_done) struct target t = { .dir = -1 };
+	AUTO_DONE(target_done) struct target t = { .dir = -1 };
 	struct target_rules rules = { .path = r->o.bird_config };
 	AUTO(free) char *masked = NULL;
 	struct err err = { "" };
@@ -267,7 +267,7 @@ static void add_running(struct routing *r, const struct texts *secrets, struct j
 void routing_show_config(struct routing *r, struct serve_request *request)
 {
 	AUTO(json_put) struct json_object *o = json_object_new_object();
-	AUTO(bird_plan_done) struct bird_plan plan = { 0 };
+	AUTO_DONE(bird_plan_done) struct bird_plan plan = { 0 };
 
 	json_object_object_add(o, "managed", json_object_new_boolean(true));
 	add_text(o, "path", r->o.bird_config);

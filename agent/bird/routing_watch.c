@@ -248,7 +248,7 @@ static void on_protocols(struct bird_answer *answer, void *arg)
 {
 	struct routing *r = arg;
 	uint64_t time = timers_now(r->o.timers);
-	AUTO(bird_protocols_done) struct bird_protocols now = { 0 };
+	AUTO_DONE(bird_protocols_done) struct bird_protocols now = { 0 };
 
 	if (!take(r, answer, &now))
 		return;

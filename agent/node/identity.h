@@ -83,10 +83,6 @@ struct identity_candidates {
 	size_t n_defaults;
 };
 void identity_candidates_done(struct identity_candidates *c);
-static inline void identity_candidates_done_auto(struct identity_candidates *c)
-{
-	identity_candidates_done(c);
-}
 
 /*
  * Sets addresses, router id and reason of *ret, whose name is already set. For each family:

@@ -37,7 +37,7 @@ static int set_up(void **unused)
 
 static void choose(const char *endpoints, const char *want)
 {
-	AUTO(identity_candidates_done) struct identity_candidates c = { 0 };
+	AUTO_DONE(identity_candidates_done) struct identity_candidates c = { 0 };
 	struct identity id = { .name = "n1" };
 	struct err err = { "" };
 
@@ -80,7 +80,7 @@ static void the_second_endpoint_serves_when_the_first_does_not(void **unused)
 
 static void lengths_and_ranks_come_from_the_kernel(void **unused)
 {
-	AUTO(identity_candidates_done) struct identity_candidates c = { 0 };
+	AUTO_DONE(identity_candidates_done) struct identity_candidates c = { 0 };
 	char text[1024] = "", p[PREFIX_TEXT];
 
 	if (!have_namespace)

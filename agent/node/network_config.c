@@ -173,7 +173,7 @@ static void ask(struct network_config *c)
 
 static void look(struct network_config *c)
 {
-	AUTO(network_plugins_done) struct network_plugins p = { 0 };
+	AUTO_DONE(network_plugins_done) struct network_plugins p = { 0 };
 	AUTO(free) char *path = realpath(c->file, NULL), *text = NULL, *seen = NULL;
 	struct err err = { "" };
 	size_t len = 0;

@@ -34,10 +34,6 @@ struct network_plugins {
 int network_plugins_read(const char *text, size_t len, struct network_plugins *ret,
 			 struct err *err);
 void network_plugins_done(struct network_plugins *p);
-static inline void network_plugins_done_auto(struct network_plugins *p)
-{
-	network_plugins_done(p);
-}
 
 /* 0, or -EINVAL with the first thing that is wrong, what follows from it, and what to do. */
 int network_plugins_check(const struct network_plugins *p, const char *file, const char *folders,

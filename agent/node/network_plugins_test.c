@@ -27,7 +27,7 @@ static void read_list(const char *text, struct network_plugins *ret)
 /* portmap: NULL: it is not there. */
 static void expect(const char *portmap, const char *want)
 {
-	AUTO(network_plugins_done) struct network_plugins p;
+	AUTO_DONE(network_plugins_done) struct network_plugins p;
 	struct err err = { "" };
 
 	read_list(LIST, &p);
@@ -46,7 +46,7 @@ static void expect(const char *portmap, const char *want)
 
 static void delegates_count_and_each_plugin_is_there_once(void **unused)
 {
-	AUTO(network_plugins_done) struct network_plugins p, q;
+	AUTO_DONE(network_plugins_done) struct network_plugins p, q;
 
 	read_list(LIST, &p);
 	assert_int_equal(p.n, 3);

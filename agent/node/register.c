@@ -291,7 +291,7 @@ static uint32_t silence(struct registration *r, const struct store_kv *kv, bool 
 
 static bool states_off(const struct registration *r, const struct reading *seen)
 {
-	AUTO(node_removed_done) struct node_removed removed = { 0 };
+	AUTO_DONE(node_removed_done) struct node_removed removed = { 0 };
 
 	return seen->node && seen->removed &&
 	       seen->removed->mod_revision > seen->node->mod_revision &&
@@ -303,7 +303,7 @@ static bool states_off(const struct registration *r, const struct reading *seen)
 /* One that cannot be read is open: it stops what it may be there to stop. */
 static bool is_open(const struct store_kv *kv)
 {
-	AUTO(recovery_done) struct recovery recovery = { 0 };
+	AUTO_DONE(recovery_done) struct recovery recovery = { 0 };
 
 	return kv && (recovery_decode("recovery", kv->value, kv->value_len, &recovery, NULL) < 0 ||
 		      !recovery.done);
@@ -311,7 +311,7 @@ static bool is_open(const struct store_kv *kv)
 
 static void on_read(const struct store_reply *reply, void *arg)
 {
-	AUTO(node_done) struct node found = { 0 };
+	AUTO_DONE(node_done) struct node found = { 0 };
 	struct registration *r = arg;
 	const struct store_kv *kvs[4];
 	struct reading read;

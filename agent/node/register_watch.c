@@ -26,7 +26,7 @@ static void restore(struct registration *r)
 
 static void changed_by_others(struct registration *r, const struct store_kv *kv)
 {
-	AUTO(node_done) struct node found = { 0 };
+	AUTO_DONE(node_done) struct node found = { 0 };
 	bool understood = node_decode(r->node_name, kv->value, kv->value_len, &found, NULL) == 0;
 
 	if (understood && register_by_other(&r->self, &found)) {
@@ -78,7 +78,7 @@ static void on_in_sync(int64_t revision, void *arg)
 
 static void on_removed_put(const struct store_kv *kv, void *arg)
 {
-	AUTO(node_removed_done) struct node_removed found = { 0 };
+	AUTO_DONE(node_removed_done) struct node_removed found = { 0 };
 	struct registration *r = arg;
 	struct err err = { "" };
 

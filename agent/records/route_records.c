@@ -41,7 +41,7 @@ ADAPTERS(extent)
 static int decode_block_place(const char *key, const char *json, size_t len, void *ret,
 			      struct err *err)
 {
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	struct block_place *place = ret;
 	int r = block_decode(key, json, len, &block, err);
 	size_t node;

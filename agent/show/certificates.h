@@ -19,7 +19,6 @@ struct certificates;
 int certificates_new(struct timers *timers, struct health *health, const struct store *store,
 		     const char *path, struct certificates **ret);
 void certificates_free(struct certificates *c);
-AUTO_DEFINE(struct certificates *, certificates_free)
 
 void certificates_look(struct certificates *c);
 void certificates_metrics(const struct certificates *c, struct metrics *m);

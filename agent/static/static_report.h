@@ -36,7 +36,6 @@ struct static_report_options {
 
 int static_report_new(const struct static_report_options *options, struct static_report **ret);
 void static_report_free(struct static_report *r);
-AUTO_DEFINE(struct static_report *, static_report_free)
 
 /* Something may have changed, or can be written now; cheap. */
 void static_report_kick(struct static_report *r);

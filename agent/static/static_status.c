@@ -361,7 +361,7 @@ int static_status(struct static_entries *t, const struct kernel_view *view, cons
 
 void static_remember(struct static_entry *e, const char *key, const char *text, size_t len)
 {
-	AUTO(static_route_status_done) struct static_route_status s = { 0 };
+	AUTO_DONE(static_route_status_done) struct static_route_status s = { 0 };
 	struct static_route_status state;
 
 	if (!text || static_route_status_decode(key, text, len, &s, NULL) < 0)

@@ -27,7 +27,6 @@ int bird_check(sd_event *event, const char *program, const char *file, bird_chec
 	       struct bird_check **ret, struct err *err);
 /* Killed and reaped; no callback. */
 void bird_check_cancel(struct bird_check *b);
-AUTO_DEFINE(struct bird_check *, bird_check_cancel)
 
 /*
  * What BIRD said, as one line: without "bird: " and, of BIRD 3, without time, thread and level;

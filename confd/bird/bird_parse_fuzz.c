@@ -17,7 +17,7 @@ static void walk(const char *text)
 
 static void try_protocols(const struct bird_reply *reply)
 {
-	AUTO(bird_protocols_done) struct bird_protocols list = { 0 };
+	AUTO_DONE(bird_protocols_done) struct bird_protocols list = { 0 };
 	size_t channels = 0;
 
 	if (bird_protocols_parse(reply, &list) < 0)
@@ -47,8 +47,8 @@ static void try_protocols(const struct bird_reply *reply)
 
 static void try_tables(const struct bird_reply *reply)
 {
-	AUTO(bird_table_done) struct bird_table t = { 0 };
-	AUTO(bird_counts_done) struct bird_counts c = { 0 };
+	AUTO_DONE(bird_table_done) struct bird_table t = { 0 };
+	AUTO_DONE(bird_counts_done) struct bird_counts c = { 0 };
 
 	if (bird_table_parse(reply, &t) == 0)
 		for (size_t i = 0; i < t.n; i++) {
@@ -65,7 +65,7 @@ static void try_tables(const struct bird_reply *reply)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	AUTO(bird_reader_done) struct bird_reader r = { 0 };
+	AUTO_DONE(bird_reader_done) struct bird_reader r = { 0 };
 	struct bird_status status;
 	struct bird_reply reply;
 	size_t used;

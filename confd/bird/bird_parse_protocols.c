@@ -207,7 +207,8 @@ static int take_line(struct bird_protocols *list, int code, char *text)
 
 int bird_protocols_parse(const struct bird_reply *reply, struct bird_protocols *ret)
 {
-	AUTO(bird_protocols_done) struct bird_protocols list = { .text = malloc(reply->len + 1) };
+	AUTO_DONE(bird_protocols_done)
+	struct bird_protocols list = { .text = malloc(reply->len + 1) };
 	struct bird_reply copy = *reply;
 	struct bird_line line = { 0 };
 

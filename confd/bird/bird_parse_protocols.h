@@ -49,10 +49,6 @@ struct bird_protocols {
 /* -EBADMSG, -ENOMEM. Release it with bird_protocols_done(). */
 int bird_protocols_parse(const struct bird_reply *reply, struct bird_protocols *ret);
 void bird_protocols_done(struct bird_protocols *p);
-static inline void bird_protocols_done_auto(struct bird_protocols *p)
-{
-	bird_protocols_done(p);
-}
 /* NULL if there is none of that name. */
 const struct bird_protocol *bird_protocols_find(const struct bird_protocols *p, const char *name);
 static inline const struct bird_channel *bird_protocol_channels(const struct bird_protocols *list,

@@ -82,7 +82,7 @@ static bool says_none_runs(const struct bird_reply *reply)
 
 int bird_table_parse(const struct bird_reply *reply, struct bird_table *ret)
 {
-	AUTO(bird_table_done)
+	AUTO_DONE(bird_table_done)
 	struct bird_table t = {
 		.v = calloc(count_lines(reply), sizeof(*t.v)),
 		.text = malloc(reply->len + 1),
@@ -128,7 +128,7 @@ static int take_count(struct bird_counts *c, const char *text)
 
 int bird_counts_parse(const struct bird_reply *reply, struct bird_counts *ret)
 {
-	AUTO(bird_counts_done)
+	AUTO_DONE(bird_counts_done)
 	struct bird_counts c = {
 		.v = calloc(count_lines(reply), sizeof(*c.v)),
 	};

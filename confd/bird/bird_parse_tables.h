@@ -45,10 +45,6 @@ struct bird_table {
 
 int bird_table_parse(const struct bird_reply *reply, struct bird_table *ret);
 void bird_table_done(struct bird_table *t);
-static inline void bird_table_done_auto(struct bird_table *t)
-{
-	bird_table_done(t);
-}
 
 #define BIRD_TABLE_TEXT 72
 struct bird_count {
@@ -63,7 +59,3 @@ struct bird_counts {
 
 int bird_counts_parse(const struct bird_reply *reply, struct bird_counts *ret);
 void bird_counts_done(struct bird_counts *c);
-static inline void bird_counts_done_auto(struct bird_counts *c)
-{
-	bird_counts_done(c);
-}

@@ -219,7 +219,7 @@ static void all_details_of_protocols_are_read(void **state)
 	static char got[8192];
 
 	for (size_t i = 0; i < ARRAY_SIZE(golden_versions); i++) {
-		AUTO(bird_protocols_done) struct bird_protocols list = { 0 };
+		AUTO_DONE(bird_protocols_done) struct bird_protocols list = { 0 };
 		struct bird_reply reply = real(golden_versions[i], "show protocols all", 0);
 		const struct bird_protocol *p;
 
@@ -240,7 +240,7 @@ static void all_details_of_protocols_are_read(void **state)
 static void the_short_form_has_the_same_protocols(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(golden_versions); i++) {
-		AUTO(bird_protocols_done) struct bird_protocols list = { 0 };
+		AUTO_DONE(bird_protocols_done) struct bird_protocols list = { 0 };
 		struct bird_reply reply = real(golden_versions[i], "show protocols", 0);
 		const struct bird_protocol *p;
 
@@ -260,7 +260,7 @@ static void the_short_form_has_the_same_protocols(void **state)
 
 static void a_time_may_be_a_date_or_both(void **state)
 {
-	AUTO(bird_protocols_done) struct bird_protocols list = { 0 };
+	AUTO_DONE(bird_protocols_done) struct bird_protocols list = { 0 };
 	struct bird_reply reply = reply_of(
 		"1002-a BGP --- up 2026-11-15  Established   \n"
 		" b BGP --- start 2026-11-15 23:27:14  Idle          Error: x\n"
@@ -281,7 +281,7 @@ static void a_time_may_be_a_date_or_both(void **state)
 
 static void counts_may_have_the_filtered_ones(void **state)
 {
-	AUTO(bird_protocols_done) struct bird_protocols list = { 0 };
+	AUTO_DONE(bird_protocols_done) struct bird_protocols list = { 0 };
 	struct bird_reply reply = reply_of(
 		"1002-a BGP --- up 10:00:00  Established\n1006-  BGP state: Established\n"
 		"     Neighbor AS:  4294967295\n"
@@ -299,7 +299,7 @@ static void counts_may_have_the_filtered_ones(void **state)
 
 static void a_description_cannot_pose_as_a_detail(void **state)
 {
-	AUTO(bird_protocols_done) struct bird_protocols list = { 0 };
+	AUTO_DONE(bird_protocols_done) struct bird_protocols list = { 0 };
 	struct bird_reply reply = reply_of(
 		"1002-a BGP --- start 10:00:00  Idle\n"
 		"1006-  Description:    Channel ipv4: BGP state: Established\n"
@@ -332,7 +332,7 @@ static void a_row_that_cannot_be_read_is_told(void **state)
 
 static void expect_table(const struct bird_reply *reply, const char *want)
 {
-	AUTO(bird_table_done) struct bird_table t = { 0 };
+	AUTO_DONE(bird_table_done) struct bird_table t = { 0 };
 	char got[1024] = "";
 	size_t n = 0;
 
@@ -353,7 +353,7 @@ static void bfd_sessions_are_read(void **state)
 	expect_table(&reply, "bfd1|192.168.50.9|eth0|Down|23:27:14.621|1.000|0.000\n"
 			     "bfd1|192.168.50.2|eth0|Up|23:27:15.374|0.200|0.600\n");
 	for (size_t i = 0; i < ARRAY_SIZE(golden_versions); i++) {
-		AUTO(bird_table_done) struct bird_table t = { 0 };
+		AUTO_DONE(bird_table_done) struct bird_table t = { 0 };
 		unsigned up = 0;
 
 		reply = real(golden_versions[i], "show bfd sessions", 0);
@@ -374,7 +374,7 @@ static void ospf_neighbours_are_read(void **state)
 			     "ospf4|192.168.50.2|1|Full/DR|3.381|eth0|192.168.51.2\n"
 			     "ospf6|192.168.50.2|1|Full/BDR|3.055|eth0|fe80::4b7:46ff:fe72:eb06\n");
 	for (size_t i = 0; i < ARRAY_SIZE(golden_versions); i++) {
-		AUTO(bird_table_done) struct bird_table t = { 0 };
+		AUTO_DONE(bird_table_done) struct bird_table t = { 0 };
 
 		reply = real(golden_versions[i], "show ospf neighbors", 0);
 		assert_int_equal(bird_table_parse(&reply, &t), 0);
@@ -415,7 +415,7 @@ static void a_table_that_cannot_be_read_is_told(void **state)
 
 static void expect_counts(const struct bird_reply *reply, const char *want)
 {
-	AUTO(bird_counts_done) struct bird_counts c = { 0 };
+	AUTO_DONE(bird_counts_done) struct bird_counts c = { 0 };
 	char got[256] = "";
 	size_t n = 0;
 

@@ -73,7 +73,3 @@ void bird_reader_next(struct bird_reader *r);
 /* Whether part of a reply is there. */
 bool bird_reader_pending(const struct bird_reader *r);
 void bird_reader_done(struct bird_reader *r);
-static inline void bird_reader_done_auto(struct bird_reader *r)
-{
-	bird_reader_done(r);
-}

@@ -29,7 +29,7 @@ static void check(const struct bird_reply *reply)
 /* A sum over everything that came out. */
 static uint32_t read_all(const uint8_t *data, size_t size, size_t piece)
 {
-	AUTO(bird_reader_done) struct bird_reader r = { .max = MAX };
+	AUTO_DONE(bird_reader_done) struct bird_reader r = { .max = MAX };
 	uint32_t sum = 0;
 
 	for (size_t at = 0; at < size;) {

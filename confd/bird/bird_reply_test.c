@@ -27,7 +27,7 @@ static void expect_reply(const char *bytes, const char *want)
 	size_t total = strlen(bytes);
 
 	for (size_t piece = 1; piece <= total; piece++) {
-		AUTO(bird_reader_done) struct bird_reader r = { 0 };
+		AUTO_DONE(bird_reader_done) struct bird_reader r = { 0 };
 		struct bird_reply reply = { 0 };
 		size_t at = 0, used;
 		int done = 0;
@@ -46,7 +46,7 @@ static void expect_reply(const char *bytes, const char *want)
 
 static int feed(const char *bytes, size_t n, size_t max)
 {
-	AUTO(bird_reader_done) struct bird_reader r = { .max = max };
+	AUTO_DONE(bird_reader_done) struct bird_reader r = { .max = max };
 	struct bird_reply reply;
 	size_t used;
 
@@ -68,7 +68,7 @@ static void asynchronous_lines_belong_to_no_reply(void **state)
 
 static void an_overflow_inside_is_no_failure(void **state)
 {
-	AUTO(bird_reader_done) struct bird_reader r = { 0 };
+	AUTO_DONE(bird_reader_done) struct bird_reader r = { 0 };
 	struct bird_reply reply;
 	size_t used;
 	static const char bytes[] = "1002-a\n8000-<line overflow>\n1006-b\n0000 \n";
@@ -80,7 +80,7 @@ static void an_overflow_inside_is_no_failure(void **state)
 
 static void two_replies_in_one_piece_come_one_by_one(void **state)
 {
-	AUTO(bird_reader_done) struct bird_reader r = { 0 };
+	AUTO_DONE(bird_reader_done) struct bird_reader r = { 0 };
 	static const char bytes[] = "1000-a\n0013 b\n8002 c\n+d\n";
 	struct bird_reply reply;
 	size_t used, n = strlen(bytes);
@@ -120,7 +120,7 @@ static void memory_has_a_limit(void **state)
 
 static void asynchronous_lines_take_no_memory(void **state)
 {
-	AUTO(bird_reader_done) struct bird_reader r = { .max = 32 };
+	AUTO_DONE(bird_reader_done) struct bird_reader r = { .max = 32 };
 	struct bird_reply reply;
 	size_t used;
 
@@ -132,7 +132,7 @@ static void asynchronous_lines_take_no_memory(void **state)
 static void a_nul_does_not_end_a_line(void **state)
 {
 	static const char bytes[] = "1000-a\0b\0\n0000 \n";
-	AUTO(bird_reader_done) struct bird_reader r = { 0 };
+	AUTO_DONE(bird_reader_done) struct bird_reader r = { 0 };
 	struct bird_reply reply;
 	size_t used;
 
@@ -143,7 +143,7 @@ static void a_nul_does_not_end_a_line(void **state)
 /* 5,000 peers, 1.9 MB: fits, and the room is given back. */
 static void a_large_reply_fits_and_is_let_go(void **state)
 {
-	AUTO(bird_reader_done) struct bird_reader r = { 0 };
+	AUTO_DONE(bird_reader_done) struct bird_reader r = { 0 };
 	struct bird_reply reply;
 	size_t used, lines = 0;
 	char piece[128];
@@ -164,7 +164,7 @@ static void a_large_reply_fits_and_is_let_go(void **state)
 static void what_real_birds_say_is_framed(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(golden_versions); i++) {
-		AUTO(bird_reader_done) struct bird_reader r = { 0 };
+		AUTO_DONE(bird_reader_done) struct bird_reader r = { 0 };
 		struct bird_reply reply;
 
 		golden(golden_versions[i], "show protocols \"zz*\"", 0, &r, &reply);

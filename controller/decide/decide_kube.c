@@ -140,7 +140,7 @@ static const struct mirrored *removed_entry(const struct mirror *m, const char *
 static void copy_node(const struct kube_seen *s, const struct mirror *m, bool pod_cidrs,
 		      struct plans *ret)
 {
-	AUTO(node_spec_done) struct node_spec ours = { 0 }, theirs = { 0 };
+	AUTO_DONE(node_spec_done) struct node_spec ours = { 0 }, theirs = { 0 };
 	const struct mirrored *e, *removed = removed_entry(m, s->name);
 	struct node_spec both;
 	AUTO(free) char *value = NULL;
@@ -186,7 +186,7 @@ static void copy_node(const struct kube_seen *s, const struct mirror *m, bool po
 /* Just the Node that etcd remembers, and nobody has removed it yet. */
 static bool is_to_go(const struct kube_seen *s, const struct mirror *m)
 {
-	AUTO(node_spec_done) struct node_spec spec = { 0 };
+	AUTO_DONE(node_spec_done) struct node_spec spec = { 0 };
 	const struct mirrored *e;
 	char key[KEY_TEXT];
 
@@ -199,7 +199,7 @@ static bool is_to_go(const struct kube_seen *s, const struct mirror *m)
  * another cluster is neither, also after its UID was recorded. */
 static bool is_known(const struct kube_seen *s, const struct mirror *m)
 {
-	AUTO(node_spec_done) struct node_spec spec = { 0 };
+	AUTO_DONE(node_spec_done) struct node_spec spec = { 0 };
 	const struct mirrored *e;
 	char key[KEY_TEXT];
 
@@ -313,7 +313,7 @@ void kube_expected(const struct kube_nodes *k, const struct mirror *m,
 		   void (*fn)(const char *name, const char *uid, void *arg), void *arg)
 {
 	for (size_t i = mirror_from(m, KEYS_SPEC); mirror_within(m, i, KEYS_SPEC); i++) {
-		AUTO(node_spec_done) struct node_spec spec = { 0 };
+		AUTO_DONE(node_spec_done) struct node_spec spec = { 0 };
 		const struct mirrored *e = m->v[i];
 		const struct kube_seen *s = find(k, mirrored_name(e));
 

@@ -44,7 +44,7 @@ static void node(struct world *w, const char *name, const char *uid, const char 
 
 static void expect(struct world *w, uint64_t now, const char *want)
 {
-	AUTO(plans_done) struct plans plans = { 0 };
+	AUTO_DONE(plans_done) struct plans plans = { 0 };
 	char *text;
 
 	kube_decide(&w->nodes, &w->mirror, now, MINUTE, UTC, &plans, &w->alarm);

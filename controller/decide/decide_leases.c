@@ -57,7 +57,7 @@ static bool is_expired(const struct block *block, const char *expired)
 void leases_decide(const struct mirror *m, const char *expired, struct plans *ret)
 {
 	for (size_t i = mirror_from(m, KEYS_BLOCK); mirror_within(m, i, KEYS_BLOCK); i++) {
-		AUTO(block_done) struct block block = { 0 };
+		AUTO_DONE(block_done) struct block block = { 0 };
 		const struct mirrored *e = m->v[i];
 		char subject[KEY_TEXT], text[PREFIX_TEXT];
 		struct plan *plan;

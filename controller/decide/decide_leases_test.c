@@ -5,7 +5,7 @@
 
 static void expect(const char *expired, const char *want)
 {
-	AUTO(plans_done) struct plans plans = { 0 };
+	AUTO_DONE(plans_done) struct plans plans = { 0 };
 	AUTO(free) char *text = NULL;
 
 	leases_decide(lease_view_mirror(view), expired, &plans);

@@ -133,7 +133,7 @@ static bool somebody_says_full(const struct mirror *m, const char *pool)
 
 static bool all_taken(const struct mirror *m, const struct pool *pool, size_t blocks)
 {
-	AUTO(extent_done) struct extent extent = { 0 };
+	AUTO_DONE(extent_done) struct extent extent = { 0 };
 	const struct mirrored *e;
 	char key[KEY_TEXT];
 
@@ -147,7 +147,7 @@ static bool all_taken(const struct mirror *m, const struct pool *pool, size_t bl
 /* Lives, is not on its way out, and may claim here. */
 static bool is_meant(const struct mirror *m, const struct pool *pool, const char *node)
 {
-	AUTO(node_spec_done) struct node_spec spec = { 0 };
+	AUTO_DONE(node_spec_done) struct node_spec spec = { 0 };
 	const struct mirrored *e;
 	char key[KEY_TEXT];
 
@@ -193,7 +193,7 @@ static size_t add_event(struct pool_event *v, size_t n, const char *utc, const c
 static void write_status(const struct mirror *m, const struct pool_status *found, const char *utc,
 			 struct plans *ret)
 {
-	AUTO(pool_status_done) struct pool_status old = { 0 };
+	AUTO_DONE(pool_status_done) struct pool_status old = { 0 };
 	struct pool_event events[POOL_EVENTS_MAX];
 	struct pool_status fresh = *found;
 	const struct mirrored *e;
@@ -325,7 +325,7 @@ static void ask(struct pools *p, const struct mirror *m, const struct pool *pool
 static void decide_one(struct pools *p, const struct mirror *m, const struct mirrored *e,
 		       uint64_t now, const char *utc, uint64_t minute, struct plans *ret)
 {
-	AUTO(pool_done) struct pool pool = { 0 };
+	AUTO_DONE(pool_done) struct pool pool = { 0 };
 	__attribute__((cleanup(holdings_done_auto))) struct holdings h = { 0 };
 	struct pool_status found = { .pool = mirrored_name(e), .invalid = "" };
 	char word[254];

@@ -68,7 +68,7 @@ static int take(struct memory_of_blocks *to, const struct mirror *m)
 			return -ENOMEM;
 	}
 	for (size_t i = mirror_from(m, KEYS_NODE); mirror_within(m, i, KEYS_NODE); i++) {
-		AUTO(node_done) struct node record = { 0 };
+		AUTO_DONE(node_done) struct node record = { 0 };
 		struct memory_node *n = &to->nodes[to->n_nodes++];
 		const struct store_kv *kv = &m->v[i]->kv;
 		char status[KEY_TEXT];
@@ -114,7 +114,7 @@ static const char *name_of(const struct memory_node *n)
 /* machine: of which it must be, 0: of any. */
 static bool has_spoken(const struct mirror *m, const char *node, uint64_t machine, const char *id)
 {
-	AUTO(node_done) struct node record = { 0 };
+	AUTO_DONE(node_done) struct node record = { 0 };
 	const struct mirrored *e;
 	char key[KEY_TEXT];
 
@@ -176,7 +176,7 @@ static const char *missing(const struct memory_of_blocks *memory, const struct m
 
 static bool is_of_machine(const struct mirrored *e, uint64_t machine)
 {
-	AUTO(node_done) struct node record = { 0 };
+	AUTO_DONE(node_done) struct node record = { 0 };
 
 	return e && node_decode(e->kv.key, e->kv.value, e->kv.value_len, &record, NULL) == 0 &&
 	       node_machine(&record) == machine;
@@ -184,7 +184,7 @@ static bool is_of_machine(const struct mirrored *e, uint64_t machine)
 
 bool recovery_wrote(const struct mirrored *e, const char *id)
 {
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 
 	return e && block_decode(e->kv.key, e->kv.value, e->kv.value_len, &block, NULL) == 0 &&
 	       strcmp(block.recovery, id) == 0;
@@ -256,7 +256,7 @@ static size_t write_extents(const struct memory_of_blocks *memory, const struct 
 static struct plan *plan_of_holder(struct plans *p, const struct mirror *m,
 				   const struct memory_node *n, const char *id)
 {
-	AUTO(node_done) struct node record = { 0 };
+	AUTO_DONE(node_done) struct node record = { 0 };
 	AUTO(free) char *value = NULL;
 	struct plan *plan;
 
@@ -280,7 +280,7 @@ static struct plan *plan_of_holder(struct plans *p, const struct mirror *m,
 static void write_block(struct plans *p, const struct mirror *m, const struct memory_block *b,
 			const struct memory_node *owner, const char *id)
 {
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	const struct mirrored *now = mirror_find(m, b->key);
 	AUTO(free) char *value = NULL, *index_value = NULL;
 	struct host_block index = { 0 };
@@ -313,7 +313,7 @@ static void write_block(struct plans *p, const struct mirror *m, const struct me
 
 bool recovery_numbers(const struct mirror *m, uint32_t *ret_number, uint32_t *ret_longest)
 {
-	AUTO(recovery_done) struct recovery record = { 0 };
+	AUTO_DONE(recovery_done) struct recovery record = { 0 };
 	const struct mirrored *e = mirror_find(m, "recovery");
 
 	if (!e || recovery_decode("recovery", e->kv.value, e->kv.value_len, &record, NULL) < 0)
@@ -325,7 +325,7 @@ bool recovery_numbers(const struct mirror *m, uint32_t *ret_number, uint32_t *re
 
 bool recovery_is_open(const struct mirror *m)
 {
-	AUTO(recovery_done) struct recovery record = { 0 };
+	AUTO_DONE(recovery_done) struct recovery record = { 0 };
 	const struct mirrored *e = mirror_find(m, "recovery");
 
 	return e && (recovery_decode("recovery", e->kv.value, e->kv.value_len, &record, NULL) < 0 ||
@@ -376,7 +376,7 @@ static void end(struct plans *p, struct recovery *record, const struct mirrored 
 enum recovery_state recovery_plan(const struct memory_of_blocks *memory, const struct mirror *m,
 				  bool waited, struct plans *ret, struct err *why)
 {
-	AUTO(recovery_done) struct recovery record = { 0 };
+	AUTO_DONE(recovery_done) struct recovery record = { 0 };
 	const struct mirrored *e = mirror_find(m, "recovery");
 	const char *first;
 	size_t n, writing = 0;

@@ -66,7 +66,7 @@ static int tear_down(void **unused)
 
 static void expect(const char *state, const char *plan)
 {
-	AUTO(plans_done) struct plans plans = { 0 };
+	AUTO_DONE(plans_done) struct plans plans = { 0 };
 	struct err why = { "" };
 	enum recovery_state s = recovery_plan(&memory, &now, waited, &plans, &why);
 	AUTO(free) char *text = plans_print(&plans);
@@ -237,7 +237,7 @@ static void who_knows_less_than_a_node_leaves_it_to_the_agents(void **unused)
 
 static void it_opens_one_that_names_the_longest_promise(void **unused)
 {
-	AUTO(plans_done) struct plans plans = { 0 };
+	AUTO_DONE(plans_done) struct plans plans = { 0 };
 	AUTO(free) char *text = NULL;
 
 	recovery_begin(&memory, &now, "r7", 3, 600, "2026-11-16T02:45:55Z", &plans);

@@ -89,7 +89,7 @@ static int make_keys(struct keys *k, const char *node)
 /* Somebody says that the machine is off, and it has not registered since. */
 static bool is_off(const struct mirrored *removed, const struct mirrored *node)
 {
-	AUTO(node_removed_done) struct node_removed record = { 0 };
+	AUTO_DONE(node_removed_done) struct node_removed record = { 0 };
 	const struct store_kv *kv = &removed->kv;
 
 	return node_removed_decode(kv->key, kv->value, kv->value_len, &record, NULL) == 0 &&
@@ -99,7 +99,7 @@ static bool is_off(const struct mirrored *removed, const struct mirrored *node)
 /* A record that cannot be read is no command. */
 static bool is_readable(const struct mirrored *removed)
 {
-	AUTO(node_removed_done) struct node_removed record = { 0 };
+	AUTO_DONE(node_removed_done) struct node_removed record = { 0 };
 	const struct store_kv *kv = &removed->kv;
 
 	return node_removed_decode(kv->key, kv->value, kv->value_len, &record, NULL) == 0;
@@ -111,7 +111,7 @@ static bool is_readable(const struct mirrored *removed)
  */
 static uint64_t promised(const struct mirrored *node, uint32_t usual, uint32_t minute)
 {
-	AUTO(node_done) struct node record = { 0 };
+	AUTO_DONE(node_done) struct node record = { 0 };
 	uint64_t s = usual;
 
 	if (node &&

@@ -56,7 +56,7 @@ static void finish(const struct mirrored *e, const char *statuses, struct plans 
 
 static bool is_marked(const struct mirrored *e, struct plans *ret)
 {
-	AUTO(static_route_head_done) struct static_route_head head = { 0 };
+	AUTO_DONE(static_route_head_done) struct static_route_head head = { 0 };
 	int r = static_route_head_decode(e->kv.key, e->kv.value, e->kv.value_len, &head, NULL);
 
 	ret->failed = ret->failed || r == -ENOMEM;
@@ -65,7 +65,7 @@ static bool is_marked(const struct mirrored *e, struct plans *ret)
 
 static bool is_valid(const struct mirrored *e, struct plans *ret)
 {
-	AUTO(static_route_done) struct static_route route = { 0 };
+	AUTO_DONE(static_route_done) struct static_route route = { 0 };
 	int r = static_route_decode(e->kv.key, e->kv.value, e->kv.value_len, &route, NULL);
 
 	ret->failed = ret->failed || r == -ENOMEM;

@@ -33,8 +33,8 @@ static void fill(struct mirror *m, const struct entry *v)
 
 static struct routes decide(const struct entry *v, const char *want)
 {
-	AUTO(mirror_done) struct mirror m = { 0 };
-	AUTO(plans_done) struct plans plans = { 0 };
+	AUTO_DONE(mirror_done) struct mirror m = { 0 };
+	AUTO_DONE(plans_done) struct plans plans = { 0 };
 	struct routes r = { .records = 99 };
 	char *text;
 
@@ -104,8 +104,8 @@ static void a_report_of_an_unknown_node_goes(void **unused)
 
 static void the_reports_of_one_node_are_found_under_every_name(void **unused)
 {
-	AUTO(mirror_done) struct mirror m = { 0 };
-	AUTO(plans_done) struct plans plans = { 0 };
+	AUTO_DONE(mirror_done) struct mirror m = { 0 };
+	AUTO_DONE(plans_done) struct plans plans = { 0 };
 	struct plan *plan = plans_add(&plans, "node/n1");
 	char *text;
 

@@ -227,7 +227,7 @@ int lease_wish_parse(enum lease_verb verb, const char *body, size_t len, struct 
 		     struct err *err)
 {
 	AUTO(json_put) struct json_object *object = NULL;
-	AUTO(lease_wish_done) struct lease_wish w = { 0 };
+	AUTO_DONE(lease_wish_done) struct lease_wish w = { 0 };
 	struct lease held;
 	struct json_at root;
 	int r = json_parse(body, len, &object, err);

@@ -49,10 +49,6 @@ struct lease_wish {
 	int64_t expires;
 };
 void lease_wish_done(struct lease_wish *wish);
-static inline void lease_wish_done_auto(struct lease_wish *wish)
-{
-	lease_wish_done(wish);
-}
 /* Bodies of LEASE_ACQUIRE, LEASE_RENEW, LEASE_RESERVE: 0, -ENOMEM, or -EINVAL with a sentence. */
 int lease_wish_parse(enum lease_verb verb, const char *body, size_t len, struct lease_wish *ret,
 		     struct err *err);

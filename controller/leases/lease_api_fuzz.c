@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const methods[] = { "GET", "POST", "PUT", "DELETE", "HEAD" };
 	static const enum lease_verb verbs[] = { LEASE_ACQUIRE, LEASE_RENEW, LEASE_RESERVE };
-	AUTO(lease_wish_done) struct lease_wish wish = { 0 };
+	AUTO_DONE(lease_wish_done) struct lease_wish wish = { 0 };
 	AUTO(free) char *path = NULL;
 	struct lease_call call;
 	struct err err = { "" };

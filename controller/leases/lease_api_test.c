@@ -87,7 +87,7 @@ static int parse(enum lease_verb verb, const char *body, struct lease_wish *ret,
 
 static void bodies_are_read(void **unused)
 {
-	AUTO(lease_wish_done) struct lease_wish a = { 0 }, b = { 0 }, c = { 0 };
+	AUTO_DONE(lease_wish_done) struct lease_wish a = { 0 }, b = { 0 }, c = { 0 };
 	struct err err = { "" };
 	char text[PREFIX_TEXT];
 

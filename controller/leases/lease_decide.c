@@ -90,7 +90,7 @@ static const struct mirrored *find_own(const struct deciding *d, struct prefix *
 		return NULL;
 	for (size_t i = mirror_from(d->mirror, beginning); mirror_within(d->mirror, i, beginning);
 	     i++) {
-		AUTO(block_done) struct block block = { 0 };
+		AUTO_DONE(block_done) struct block block = { 0 };
 		const struct mirrored *e = d->mirror->v[i];
 
 		if (!e->note || strcmp(e->note, d->holder) != 0 ||
@@ -126,7 +126,7 @@ static void compare_seen(struct deciding *d, const char *key)
 /* Compared and put each time, also when nothing in it changes: it is the holder's lock. */
 static enum lease_verdict lock_holder(struct deciding *d, const struct mac *mac)
 {
-	AUTO(node_done) struct node node = { 0 };
+	AUTO_DONE(node_done) struct node node = { 0 };
 	AUTO(free) char *value = NULL;
 	const struct mirrored *e;
 	char key[KEY_TEXT];
@@ -388,7 +388,7 @@ static enum lease_verdict repeat(struct deciding *d, const struct mirrored *e,
 /* It is the holder's: new attributes, a new expiration; a reservation stays one. */
 static enum lease_verdict refresh(struct deciding *d, const struct mirrored *e)
 {
-	AUTO(block_done) struct block old = { 0 };
+	AUTO_DONE(block_done) struct block old = { 0 };
 	enum lease_verdict r;
 	struct block block;
 	bool reserved, repeated;
@@ -462,7 +462,7 @@ static enum lease_verdict taken_by(struct deciding *d, const struct block *block
 /* PUT of a lease, POST of a reservation: just this subnet, if it is free or the holder's. */
 static enum lease_verdict take_one(struct deciding *d)
 {
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	const struct prefix *subnet = &d->wish->subnet;
 	const struct mirrored *e = find_block(d, subnet, &block);
 	bool own = e && strcmp(block.node ?: "", d->holder) == 0;
@@ -520,7 +520,7 @@ static const struct mirrored *find_lease(struct deciding *d, struct block *ret,
 
 static enum lease_verdict give_back(struct deciding *d, bool again)
 {
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	enum lease_verdict r;
 	const struct mirrored *e = find_lease(d, &block, &r);
 
@@ -541,7 +541,7 @@ static enum lease_verdict give_back(struct deciding *d, bool again)
 
 static enum lease_verdict unreserve(struct deciding *d)
 {
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	enum lease_verdict r;
 	const struct mirrored *e = find_lease(d, &block, &r);
 	struct lease_wish same;

@@ -37,10 +37,6 @@ struct lease_decision {
 	bool repeated;
 };
 void lease_decision_done(struct lease_decision *d);
-static inline void lease_decision_done_auto(struct lease_decision *d)
-{
-	lease_decision_done(d);
-}
 
 /*
  * busy: whether a block is being claimed by somebody else through us. again: an earlier transaction

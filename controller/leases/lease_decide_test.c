@@ -43,7 +43,7 @@ static enum lease_verdict decide(enum lease_verb verb, const char *subnet, const
 
 static void expect_plan(enum lease_verb verb, const char *subnet, const char *ip, const char *want)
 {
-	AUTO(lease_decision_done) struct lease_decision d = { 0 };
+	AUTO_DONE(lease_decision_done) struct lease_decision d = { 0 };
 	AUTO(free) char *text = NULL;
 	struct err err;
 
@@ -57,7 +57,7 @@ static void expect_plan(enum lease_verb verb, const char *subnet, const char *ip
 static void expect_written(enum lease_verb verb, const char *subnet, const char *ip,
 			   const char *const *parts)
 {
-	AUTO(lease_decision_done) struct lease_decision d = { 0 };
+	AUTO_DONE(lease_decision_done) struct lease_decision d = { 0 };
 	AUTO(free) char *text = NULL;
 	struct err err;
 
@@ -73,7 +73,7 @@ static void expect_written(enum lease_verb verb, const char *subnet, const char 
 static void expect_refused(enum lease_verb verb, const char *subnet, const char *ip,
 			   const char *sentence)
 {
-	AUTO(lease_decision_done) struct lease_decision d = { 0 };
+	AUTO_DONE(lease_decision_done) struct lease_decision d = { 0 };
 	struct err err;
 
 	lease_view_settle(view);
@@ -116,7 +116,7 @@ static void the_first_lease_makes_the_extent(void **unused)
 
 static void taken_and_busy_blocks_are_passed_over(void **unused)
 {
-	AUTO(lease_decision_done) struct lease_decision d = { 0 }, e = { 0 };
+	AUTO_DONE(lease_decision_done) struct lease_decision d = { 0 }, e = { 0 };
 	struct prefix first;
 	struct err err;
 
@@ -134,7 +134,7 @@ static void taken_and_busy_blocks_are_passed_over(void **unused)
 
 static void the_last_free_block_is_found(void **unused)
 {
-	AUTO(lease_decision_done) struct lease_decision d = { 0 };
+	AUTO_DONE(lease_decision_done) struct lease_decision d = { 0 };
 	char key[KEY_TEXT], text[PREFIX_TEXT];
 	struct err err;
 
@@ -183,7 +183,7 @@ static void who_has_a_lease_gets_it_again(void **unused)
 
 static void a_reservation_goes_first_and_stays_one(void **unused)
 {
-	AUTO(lease_decision_done) struct lease_decision d = { 0 }, e = { 0 };
+	AUTO_DONE(lease_decision_done) struct lease_decision d = { 0 }, e = { 0 };
 	struct err err;
 
 	begin();
@@ -226,7 +226,7 @@ static void a_renewal_that_changes_nothing_only_reads(void **unused)
 	static const char reads[] = "if recovery absent\n"
 				    "if " A " = 4\n"
 				    "get " A "\n";
-	AUTO(lease_decision_done) struct lease_decision d = { 0 };
+	AUTO_DONE(lease_decision_done) struct lease_decision d = { 0 };
 	struct err err;
 
 	begin();
@@ -313,7 +313,7 @@ static void a_holder_goes_with_its_last_lease(void **unused)
 /* The reply was lost, the transaction was sent again and met its own work. */
 static void what_is_gone_after_a_try_was_given_back(void **unused)
 {
-	AUTO(lease_decision_done) struct lease_decision d = { 0 };
+	AUTO_DONE(lease_decision_done) struct lease_decision d = { 0 };
 	struct err err;
 
 	begin();

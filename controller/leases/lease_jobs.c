@@ -275,7 +275,7 @@ static void note_repeat(struct lease_jobs *jobs, const struct job *j)
 
 static void start(struct job *j)
 {
-	AUTO(lease_decision_done) struct lease_decision decision = { 0 };
+	AUTO_DONE(lease_decision_done) struct lease_decision decision = { 0 };
 	struct lease_jobs *jobs = j->jobs;
 	struct lease_clock clock;
 	struct err err = { "" };

@@ -32,7 +32,6 @@ struct lease_jobs_options {
 int lease_jobs_new(const struct lease_jobs_options *options, struct lease_jobs **ret);
 /* Those who wait are answered by their server's end. */
 void lease_jobs_free(struct lease_jobs *j);
-AUTO_DEFINE(struct lease_jobs *, lease_jobs_free)
 
 /* Takes the request and what the wish holds. */
 void lease_jobs_add(struct lease_jobs *j, struct serve_request *request,

@@ -27,7 +27,6 @@ struct lease_polls_options {
 };
 int lease_polls_new(const struct lease_polls_options *options, struct lease_polls **ret);
 void lease_polls_free(struct lease_polls *p);
-AUTO_DEFINE(struct lease_polls *, lease_polls_free)
 
 /* A snapshot at once, with a next of NULL; else the first change after it. one: of this subnet. */
 void lease_polls_add(struct lease_polls *p, struct serve_request *request,

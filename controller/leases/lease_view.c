@@ -117,7 +117,7 @@ static size_t count(const struct mirror *m, const char *beginning)
 
 static void read_config(struct lease_view *v)
 {
-	AUTO(cluster_config_done) struct cluster_config config = { 0 };
+	AUTO_DONE(cluster_config_done) struct cluster_config config = { 0 };
 	const struct mirrored *e = mirror_find(&v->mirror, "config");
 	const char *text = e ? e->kv.value : "{}";
 
@@ -241,8 +241,8 @@ static int decode_node(const struct lease_view *v, const char *name, struct node
 /* Without a text: no lease, or none that could be told. */
 static int render(const struct lease_view *v, const struct mirrored *e, struct shown *ret)
 {
-	AUTO(block_done) struct block block = { 0 };
-	AUTO(node_done) struct node node = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
+	AUTO_DONE(node_done) struct node node = { 0 };
 	bool known;
 	int r = block_decode(e->kv.key, e->kv.value, e->kv.value_len, &block, NULL);
 
@@ -290,7 +290,7 @@ static void evaluate_of(struct lease_view *v, const char *node)
 
 static void read_recovery(struct lease_view *v)
 {
-	AUTO(recovery_done) struct recovery record = { 0 };
+	AUTO_DONE(recovery_done) struct recovery record = { 0 };
 	const struct mirrored *e = mirror_find(&v->mirror, "recovery");
 	int r = e ? recovery_decode("recovery", e->kv.value, e->kv.value_len, &record, NULL) : 0;
 
@@ -513,7 +513,7 @@ int lease_view_reservations(const struct lease_view *v, const char *name, char *
 
 	json_out_open(&out, NULL, '[');
 	for (size_t i = mirror_from(m, beginning); r == 0 && mirror_within(m, i, beginning); i++) {
-		AUTO(block_done) struct block block = { 0 };
+		AUTO_DONE(block_done) struct block block = { 0 };
 		const struct store_kv *kv = &m->v[i]->kv;
 
 		if (block_decode(kv->key, kv->value, kv->value_len, &block, NULL) < 0 ||

@@ -290,7 +290,7 @@ static void on_timer(void *arg)
 
 static void tell_leader(struct elect *e, const struct store_kv *kv)
 {
-	AUTO(leader_done) struct leader found = { 0 };
+	AUTO_DONE(leader_done) struct leader found = { 0 };
 	char relative[KEY_TEXT];
 
 	if (!e->o.handlers->leader)

@@ -51,7 +51,7 @@ static char *full_pools(const char *value, size_t len)
 
 static int short_address(const char *key, const struct store_kv *kv, char **ret)
 {
-	AUTO(address_record_done) struct address_record record = { 0 };
+	AUTO_DONE(address_record_done) struct address_record record = { 0 };
 	struct address_record kept;
 	int r = address_record_decode(key, kv->value, kv->value_len, &record, NULL);
 
@@ -64,7 +64,7 @@ static int short_address(const char *key, const struct store_kv *kv, char **ret)
 
 static int owner_of(const char *key, const struct store_kv *kv, char **ret)
 {
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	int r = block_decode(key, kv->value, kv->value_len, &block, NULL);
 
 	if (r < 0)
@@ -77,7 +77,7 @@ static int owner_of(const char *key, const struct store_kv *kv, char **ret)
 static int short_report(const char *key, const struct store_kv *kv, char **ret_value,
 			char **ret_note)
 {
-	AUTO(static_route_status_done) struct static_route_status status = { 0 };
+	AUTO_DONE(static_route_status_done) struct static_route_status status = { 0 };
 	int r = static_route_status_decode(key, kv->value, kv->value_len, &status, NULL);
 	bool wrong = r < 0;
 

@@ -29,10 +29,6 @@ struct mirror {
 };
 
 void mirror_done(struct mirror *m);
-static inline void mirror_done_auto(struct mirror *m)
-{
-	mirror_done(m);
-}
 /* key: relative; the rest from kv. 0 or -ENOMEM. */
 int mirror_put(struct mirror *m, const char *key, const struct store_kv *kv);
 void mirror_delete(struct mirror *m, const char *key);

@@ -29,10 +29,6 @@ struct plans {
 	bool failed; /* out of memory: what is there may lack something and must not be used */
 };
 void plans_done(struct plans *p);
-static inline void plans_done_auto(struct plans *p)
-{
-	plans_done(p);
-}
 
 /* Never NULL; valid until the next one is added. */
 struct plan *plans_add(struct plans *p, const char *subject);

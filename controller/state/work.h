@@ -32,7 +32,6 @@ struct work_options {
 int work_new(const struct work_options *options, struct work **ret);
 /* Forgets what is under way. */
 void work_free(struct work *w);
-AUTO_DEFINE(struct work *, work_free)
 
 /* Up to which revision the mirror knows everything. */
 void work_seen(struct work *w, int64_t revision);

@@ -48,10 +48,6 @@ struct ctl_kvs {
 	int64_t revision; /* of etcd when it was read */
 };
 void ctl_kvs_done(struct ctl_kvs *kvs);
-static inline void ctl_kvs_done_auto(struct ctl_kvs *kvs)
-{
-	ctl_kvs_done(kvs);
-}
 
 /* Every key that begins so, sorted; ret is zeroed or holds what an earlier call read: it grows. */
 int ctl_read(struct ctl *ctl, const char *beginning, struct ctl_kvs *ret, struct err *err);

@@ -24,7 +24,3 @@ extern const struct option_table ctl_settings_table;
 int ctl_settings_load(int argc, char *const *argv, char *const *env, struct ctl_settings *ret,
 		      enum options_verb *ret_verb, struct err *err);
 void ctl_settings_done(struct ctl_settings *s);
-static inline void ctl_settings_done_auto(struct ctl_settings *s)
-{
-	ctl_settings_done(s);
-}

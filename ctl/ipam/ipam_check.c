@@ -65,7 +65,7 @@ static int audit_kvs(const struct ctl_kvs *kvs, const struct audit_local *local,
 static int look_once(struct ctl *ctl, struct look *ret, struct err *err)
 {
 	AUTO(ipam_local_free) struct ipam_local *local = NULL;
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	int r = ipam_local_read(ctl, &local, &ret->left_out, err);
 
 	r = r < 0 ? r : ctl_read(ctl, "", &kvs, err);

@@ -99,7 +99,7 @@ static int print_tables(struct ctl *ctl, struct json_object *use)
 int ipam_show(struct ctl *ctl, struct err *err)
 {
 	AUTO(json_put) struct json_object *use = NULL;
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	/* All at one revision: a block that is just being claimed is there with its index. */
 	int r = ctl_read(ctl, "", &kvs, err);
 

@@ -327,7 +327,7 @@ static int node_rows(struct use *u)
 static int block_size(const struct use *u, struct used_block *b)
 {
 	const struct pool_view *v = pool_views_find(&u->views, b->record.pool);
-	AUTO(spans_done) struct spans span = { 0 };
+	AUTO_DONE(spans_done) struct spans span = { 0 };
 	int r;
 
 	if (!v || !v->pool || strcmp(v->network, b->record.network) != 0)

@@ -65,7 +65,7 @@ static int compare_stored(struct applying *a, const struct kind *kind, const cha
 static int apply_one(const struct kind *kind, const char *name, struct json_object *fields,
 		     void *arg, struct err *err)
 {
-	AUTO(ctl_kvs_done) struct ctl_kvs own = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs own = { 0 };
 	struct applying *a = arg;
 	const struct ctl_kv *kv = NULL;
 	char key[KEY_TEXT], field[128];
@@ -247,7 +247,7 @@ static int read_kind(struct ctl *ctl, const struct kind *kind, struct ctl_kvs *r
 int get_run(struct ctl *ctl, struct err *err)
 {
 	AUTO(json_put) struct json_object *array = json_object_new_array();
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	const struct kind *kind;
 	bool unread = false;
 	int r = kind_need(ctl->args[0], &kind, err);

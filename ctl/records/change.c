@@ -92,20 +92,20 @@ static const char *next(struct walk *w, const char **ret_value)
 static int check_pool(const struct change *c, struct walk pools, const struct ctl_kvs *extents,
 		      struct err *err)
 {
-	AUTO(pool_done) struct pool pool = { 0 };
+	AUTO_DONE(pool_done) struct pool pool = { 0 };
 	const char *key, *value;
 	struct err ignored;
 	int r = pool_decode(c->key, c->value, strlen(c->value), &pool, err);
 
 	while (r == 0 && (key = next(&pools, &value))) {
-		AUTO(pool_done) struct pool other = { 0 };
+		AUTO_DONE(pool_done) struct pool other = { 0 };
 
 		/* One that is invalid counts as absent. */
 		if (pool_decode(key, value, strlen(value), &other, &ignored) == 0)
 			r = pool_conflicts_pool(&pool, &other, err);
 	}
 	for (size_t i = 0; r == 0 && i < extents->n; i++) {
-		AUTO(extent_done) struct extent extent = { 0 };
+		AUTO_DONE(extent_done) struct extent extent = { 0 };
 		const struct ctl_kv *kv = &extents->v[i];
 
 		if (extent_decode(kv->key, kv->value, kv->value_len, &extent, &ignored) == 0)
@@ -162,7 +162,7 @@ static int check_peers(struct walk peers, struct walk filters, struct err *err)
 	if (r < 0)
 		return err_set(err, r, "out of memory");
 	while (r == 0 && (key = next(&peers, &value))) {
-		AUTO(peer_done) struct peer peer = { 0 };
+		AUTO_DONE(peer_done) struct peer peer = { 0 };
 		const struct filter *ignored;
 		struct err why;
 

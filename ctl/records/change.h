@@ -25,10 +25,6 @@ struct change_list {
 	size_t n;
 };
 void change_list_done(struct change_list *changes);
-static inline void change_list_done_auto(struct change_list *changes)
-{
-	change_list_done(changes);
-}
 /* Takes value, also on failure. 0 or -ENOMEM. */
 int change_list_add(struct change_list *changes, const struct kind *kind, const char *key,
 		    char *value, int64_t mod_revision);
@@ -39,10 +35,6 @@ struct world {
 	int64_t revision;
 };
 void world_done(struct world *world);
-static inline void world_done_auto(struct world *world)
-{
-	world_done(world);
-}
 int world_read(struct ctl *ctl, struct world *ret, struct err *err);
 
 /* 0, or a negative errno with the sentence that an agent would report. */

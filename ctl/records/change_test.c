@@ -37,7 +37,7 @@ static int check(const struct given *there, const struct given *change, struct e
 		.peers = read_as(peers, there, "peer"),
 		.filters = read_as(filters, there, "filter"),
 	};
-	AUTO(change_list_done) struct change_list changes = { 0 };
+	AUTO_DONE(change_list_done) struct change_list changes = { 0 };
 
 	for (const struct given *g = change; g->key; g++)
 		assert_int_equal(change_list_add(&changes, kind_find(g->kind), g->key,

@@ -79,8 +79,8 @@ static int work_read(struct ctl *ctl, struct work *w, struct err *err)
 /* A pool whose blocks are cut otherwise. */
 static void tell_extent(const struct work *w, const char *value)
 {
-	AUTO(pool_done) struct pool pool = { 0 };
-	AUTO(extent_done) struct extent extent = { 0 };
+	AUTO_DONE(pool_done) struct pool pool = { 0 };
+	AUTO_DONE(extent_done) struct extent extent = { 0 };
 	const struct ctl_kv *kv;
 	struct err err = { "" };
 	char key[KEY_TEXT];
@@ -106,7 +106,7 @@ static void tell(struct ctl *ctl, const struct work *w, const char *value)
 /* Checks and writes one record's new text. */
 static int work_put(struct ctl *ctl, struct work *w, struct json_object *object, struct err *err)
 {
-	AUTO(change_list_done) struct change_list changes = { 0 };
+	AUTO_DONE(change_list_done) struct change_list changes = { 0 };
 	char *value = NULL;
 	int r;
 
@@ -263,7 +263,7 @@ static int touched(struct ctl *ctl, const struct work *w, char **ret, struct err
 int record_delete(struct ctl *ctl, struct err *err)
 {
 	AUTO(work_done) struct work w = { 0 };
-	AUTO(change_list_done) struct change_list changes = { 0 };
+	AUTO_DONE(change_list_done) struct change_list changes = { 0 };
 	AUTO(free) char *text = NULL;
 	int r = work_name(ctl, &w, err);
 

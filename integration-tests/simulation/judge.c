@@ -75,7 +75,7 @@ static size_t find_held(const struct machine *m, struct held_lease *ret)
 	memory_range(&sim.etcd, SIM_PREFIX "block/", SIM_PREFIX "block0", &found);
 	for (size_t i = 0; i < found.n && n < SIM_LEASES; i++) {
 		const struct store_kv *kv = &found.v[i]->kv;
-		AUTO(block_done) struct block block = { 0 };
+		AUTO_DONE(block_done) struct block block = { 0 };
 
 		if (block_decode(kv->key + strlen(SIM_PREFIX), kv->value, kv->value_len, &block,
 				 NULL) == 0 &&
@@ -235,7 +235,7 @@ static void judge_blocks(void)
 	memory_range(&sim.etcd, SIM_PREFIX "block/", SIM_PREFIX "block0", &found);
 	for (size_t i = 0; i < found.n; i++) {
 		const struct store_kv *kv = &found.v[i]->kv;
-		AUTO(block_done) struct block block = { 0 };
+		AUTO_DONE(block_done) struct block block = { 0 };
 		const char *relative = kv->key + strlen(SIM_PREFIX);
 		const struct machine *m;
 
@@ -260,7 +260,7 @@ static void judge_addresses(void)
 	memory_range(&sim.etcd, SIM_PREFIX "host/", SIM_PREFIX "host0", &found);
 	for (size_t i = 0; i < found.n; i++) {
 		const struct store_kv *kv = &found.v[i]->kv;
-		AUTO(address_record_done) struct address_record record = { 0 };
+		AUTO_DONE(address_record_done) struct address_record record = { 0 };
 		const char *relative = kv->key + strlen(SIM_PREFIX);
 		const struct machine *m;
 		char node[NODE_NAME_TEXT];

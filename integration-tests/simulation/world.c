@@ -1247,7 +1247,7 @@ static void tidy(void)
 	memory_range(&sim.etcd, SIM_PREFIX "block/", SIM_PREFIX "block0", &found);
 	for (size_t i = 0; i < found.n; i++) {
 		const struct store_kv *kv = &found.v[i]->kv;
-		AUTO(block_done) struct block block = { 0 };
+		AUTO_DONE(block_done) struct block block = { 0 };
 
 		/* A lease ends by itself. */
 		if (block_decode(kv->key + strlen(SIM_PREFIX), kv->value, kv->value_len, &block,

@@ -125,7 +125,7 @@ static void on_claimed(const struct claim_result *r, void *arg)
 
 static int claim(struct job *j)
 {
-	AUTO(spans_done) struct spans usable = { 0 };
+	AUTO_DONE(spans_done) struct spans usable = { 0 };
 	struct storm *s = j->member->storm;
 	struct block_need need = {
 		.pool = POOL, .cidr = s->cidr, .block_size = BLOCK_SIZE, .whole = true

@@ -44,7 +44,6 @@ struct allocator;
 /* NULL: out of memory. */
 struct allocator *allocator_new(void);
 void allocator_free(struct allocator *a);
-AUTO_DEFINE(struct allocator *, allocator_free)
 
 /*
  * Replaces pools, extents and labels: whenever one of them has changed. What the input points
@@ -108,10 +107,6 @@ struct assign_result {
 int allocator_assign(struct allocator *a, const struct assign_request *request,
 		     const struct assign_options *options, int64_t now, struct assign_result *ret);
 void assign_result_done(struct assign_result *result);
-static inline void assign_result_done_auto(struct assign_result *result)
-{
-	assign_result_done(result);
-}
 /* Of an assign that was not existing: the addresses are as they were before, without a rest. */
 void allocator_undo(struct allocator *a, const struct attachment_key *key, int64_t now);
 

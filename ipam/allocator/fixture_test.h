@@ -200,8 +200,8 @@ static inline void show_result(const struct assign_result *r, char *text, size_t
 static inline const char *world_assign(struct world *w, const char *container, const char *fields,
 				       struct assign_options options)
 {
-	AUTO(assign_request_done) struct assign_request q = { 0 };
-	AUTO(assign_result_done) struct assign_result r = { 0 };
+	AUTO_DONE(assign_request_done) struct assign_request q = { 0 };
+	AUTO_DONE(assign_result_done) struct assign_result r = { 0 };
 	char body[2048];
 	struct err err;
 

@@ -64,7 +64,7 @@ static int find_allowed(struct pool_view *v)
 {
 	const struct pool *pool = v->pool;
 	const sa_family_t family = v->cidr.address.family;
-	AUTO(spans_done) struct spans range = { 0 }, whole = { 0 };
+	AUTO_DONE(spans_done) struct spans range = { 0 }, whole = { 0 };
 	const struct span given = given_range(pool, &v->cidr);
 
 	/* The other family's numbers mean nothing here: a pool made anew over an old extent. */
@@ -114,7 +114,7 @@ int blocks_of_addresses(const struct spans *addresses, const struct prefix *cidr
  */
 static int keep_to_pod_cidrs(const struct prefixes *cidrs, struct pool_view *v)
 {
-	AUTO(spans_done) struct spans own = { 0 }, blocks = { 0 };
+	AUTO_DONE(spans_done) struct spans own = { 0 }, blocks = { 0 };
 	bool any = false;
 	int r = 0;
 

@@ -209,7 +209,7 @@ static struct prefix free_part(const struct range_request *range, const struct p
 static int find_gap(const struct range_request *range, const struct parts *parts,
 		    const struct address *wanted, struct address *ret)
 {
-	AUTO(spans_done) struct spans left = { 0 };
+	AUTO_DONE(spans_done) struct spans left = { 0 };
 
 	if (spans_add(&left, span_of(&range->range)) < 0)
 		return -ENOMEM;

@@ -58,7 +58,3 @@ int range_plan(const struct pool_views *views, const struct extent *const *exten
 	       size_t n_extents, const struct range_request *range, const struct address *wanted,
 	       struct range_plan *ret, struct err *err);
 void range_plan_done(struct range_plan *plan);
-static inline void range_plan_done_auto(struct range_plan *plan)
-{
-	range_plan_done(plan);
-}

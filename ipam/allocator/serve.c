@@ -96,7 +96,7 @@ static struct find find_in_pool(const struct step *s, const struct pool_view *v,
 static int find_limited(const struct step *s, const struct pool_view *v, const struct want *w,
 			struct find *ret)
 {
-	AUTO(spans_done) struct spans both = { 0 };
+	AUTO_DONE(spans_done) struct spans both = { 0 };
 
 	if (!w->limited) {
 		*ret = find_in_pool(s, v, &v->allowed);

@@ -26,10 +26,6 @@ struct address address_of(sa_family_t family, address_count number);
 struct span span_of(const struct prefix *p);
 
 void spans_done(struct spans *s);
-static inline void spans_done_auto(struct spans *s)
-{
-	spans_done(s);
-}
 
 /* All that return int: 0 or -ENOMEM, and then nothing has changed. */
 /* After this, spans_add() and spans_remove() cannot fail until n is above room. */

@@ -34,7 +34,7 @@ static struct span block_numbers(const struct pool_view *v, const struct prefix 
 static int find_usable(const struct allocator *a, const struct pool_view *v,
 		       const struct spans *limits, struct spans *ret)
 {
-	AUTO(spans_done) struct spans both = { 0 }, usable = { 0 };
+	AUTO_DONE(spans_done) struct spans both = { 0 }, usable = { 0 };
 	int r = 0;
 
 	if (limits) {

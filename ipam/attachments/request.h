@@ -78,11 +78,7 @@ name_check_fn cni_network_check;
 
 #define REQUEST(noun)                                                                              \
 	int noun##_decode(const char *json, size_t len, struct noun *ret, struct err *err);        \
-	void noun##_done(struct noun *request);                                                    \
-	static inline void noun##_done_auto(struct noun *request)                                  \
-	{                                                                                          \
-		noun##_done(request);                                                              \
-	}
+	void noun##_done(struct noun *request);
 REQUEST(assign_request)
 REQUEST(release_request)
 REQUEST(attach_request)

@@ -48,7 +48,7 @@ static void ask(const struct assign_request *q, bool may_claim)
 {
 	const struct assign_options options = { .may_claim = may_claim };
 	const struct attachment_key key = assign_request_key(q);
-	AUTO(assign_result_done) struct assign_result r = { 0 };
+	AUTO_DONE(assign_result_done) struct assign_result r = { 0 };
 	struct attachment *x;
 
 	must(allocator_assign(world, q, &options, 1, &r));

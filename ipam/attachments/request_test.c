@@ -29,7 +29,7 @@
 
 static void the_example_of_the_documentation_is_understood(void **unused)
 {
-	AUTO(assign_request_done) struct assign_request r = { 0 };
+	AUTO_DONE(assign_request_done) struct assign_request r = { 0 };
 	char a[ADDRESS_TEXT], p[PREFIX_TEXT];
 
 	DECODE(assign_request,
@@ -112,7 +112,7 @@ static void a_list_has_its_limit(void **unused)
 
 static void a_release_may_be_a_note_from_the_spool(void **unused)
 {
-	AUTO(release_request_done) struct release_request r = { 0 };
+	AUTO_DONE(release_request_done) struct release_request r = { 0 };
 
 	DECODE(release_request, "{" KEY "}", &r);
 	assert_int_equal(r.boottime, 0);
@@ -129,7 +129,7 @@ static void a_release_may_be_a_note_from_the_spool(void **unused)
 
 static void an_attach_names_the_link_that_follows_from_its_key(void **unused)
 {
-	AUTO(attach_request_done) struct attach_request r = { 0 };
+	AUTO_DONE(attach_request_done) struct attach_request r = { 0 };
 
 	DECODE(attach_request, ATTACH ",\"routeLocalnet\":true}", &r);
 	assert_string_equal(r.link, "roost96c6b68b65");
@@ -153,7 +153,7 @@ static void an_attach_names_the_link_that_follows_from_its_key(void **unused)
 
 static void an_attach_must_hold_exactly_its_addresses(void **unused)
 {
-	AUTO(attach_request_done) struct attach_request r = { 0 };
+	AUTO_DONE(attach_request_done) struct attach_request r = { 0 };
 	struct held_address held[3] = { { .address = { AF_INET, { 10, 1, 0, 5 } } },
 					{ .address = { AF_INET6, { 0xfd, [15] = 5 } } },
 					{ .address = { AF_INET, { 10, 1, 0, 6 } } } };
@@ -174,7 +174,7 @@ static void an_attach_must_hold_exactly_its_addresses(void **unused)
 
 static void check_compares_the_addresses(void **unused)
 {
-	AUTO(check_request_done) struct check_request r = { 0 };
+	AUTO_DONE(check_request_done) struct check_request r = { 0 };
 	struct held_address held = { .address = { AF_INET, { 10, 1, 0, 5 } } };
 	const struct attachment a = { .container = "3f9c",
 				      .interface = "eth0",
@@ -190,7 +190,7 @@ static void check_compares_the_addresses(void **unused)
 
 static void gc_keeps_what_is_listed_or_elsewhere(void **unused)
 {
-	AUTO(gc_request_done) struct gc_request r = { 0 };
+	AUTO_DONE(gc_request_done) struct gc_request r = { 0 };
 	struct attachment a = { .network = "pods", .container = "c1", .interface = "eth0" };
 
 	DECODE(gc_request,

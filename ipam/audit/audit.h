@@ -86,10 +86,6 @@ struct findings {
 	size_t n;
 };
 void findings_done(struct findings *f);
-static inline void findings_done_auto(struct findings *f)
-{
-	findings_done(f);
-}
 /* The same thing found to be wrong in the same way; NULL: not among them. */
 const struct finding *findings_find(const struct findings *f, enum finding_kind kind,
 				    const char *thing);

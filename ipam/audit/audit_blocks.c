@@ -209,7 +209,7 @@ static void index_without_block(struct audit *a, const struct seen_index *x, siz
 
 static void damaged_index(struct audit *a, const struct seen_index *x, const struct seen_block *b)
 {
-	AUTO(host_block_done) struct host_block ignored = { 0 };
+	AUTO_DONE(host_block_done) struct host_block ignored = { 0 };
 	struct err err = { "" };
 	struct finding *f;
 

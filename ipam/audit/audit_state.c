@@ -336,7 +336,7 @@ static int read_index(struct audit *a, const struct key *key, const struct store
 
 static int read_address(struct audit *a, const struct key *key, const struct store_kv *kv)
 {
-	AUTO(address_record_done) struct address_record record = { 0 };
+	AUTO_DONE(address_record_done) struct address_record record = { 0 };
 	struct seen_address *s = GROW(a, addresses);
 	struct err err = { "" };
 	int r;
@@ -370,7 +370,7 @@ static int read_node(struct audit *a, const struct key *key, const struct store_
 
 static int read_removed(struct audit *a, const struct key *key, const struct store_kv *kv)
 {
-	AUTO(node_removed_done) struct node_removed record = { 0 };
+	AUTO_DONE(node_removed_done) struct node_removed record = { 0 };
 	struct seen_node *n = the_node(a, key->node);
 	struct err err = { "" };
 	bool damaged = false;

@@ -41,10 +41,6 @@ struct plugin_given {
 	uint32_t mtu;              /* of the node's uplink; 0: not known */
 };
 void plugin_given_done(struct plugin_given *given);
-static inline void plugin_given_done_auto(struct plugin_given *given)
-{
-	plugin_given_done(given);
-}
 
 /* Addresses, routes and DNS for this attachment. After a failure nothing is held by this call. */
 int plugin_assign(const struct cni_call *call, const struct cni_want *want,

@@ -85,8 +85,8 @@ static int take_reply(const struct cni_call *call, struct cni_ipam *ipam,
 int plugin_assign(const struct cni_call *call, const struct cni_want *want,
 		  struct plugin_given *ret, struct cni_error *e)
 {
-	AUTO(cni_ipam_done) struct cni_ipam ipam = { 0 };
-	AUTO(plugin_given_done) struct plugin_given given = { 0 };
+	AUTO_DONE(cni_ipam_done) struct cni_ipam ipam = { 0 };
+	AUTO_DONE(plugin_given_done) struct plugin_given given = { 0 };
 	int r = cni_ipam_read(&call->conf, &ipam, e);
 
 	if (r < 0)
@@ -109,8 +109,8 @@ int plugin_assign(const struct cni_call *call, const struct cni_want *want,
 
 int plugin_add(const struct cni_call *call, char **ret_output, struct cni_error *e)
 {
-	AUTO(cni_want_done) struct cni_want want = { 0 };
-	AUTO(plugin_given_done) struct plugin_given given = { 0 };
+	AUTO_DONE(cni_want_done) struct cni_want want = { 0 };
+	AUTO_DONE(plugin_given_done) struct plugin_given given = { 0 };
 	int r = cni_want_read(&call->conf, &call->env, &want, e);
 
 	if (r == 0)

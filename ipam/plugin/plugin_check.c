@@ -20,7 +20,7 @@ static int ask_check(const struct cni_call *call, const struct addresses *addres
 static int read_addresses(const struct cni_call *call, const struct cni_ipam *ipam,
 			  struct addresses *ret, struct cni_error *e)
 {
-	AUTO(cni_result_done) struct cni_result prev = { 0 };
+	AUTO_DONE(cni_result_done) struct cni_result prev = { 0 };
 	struct json_at root = cni_root(call->conf.json, e), at = cni_member(&root, "prevResult");
 	int r;
 
@@ -34,8 +34,8 @@ static int read_addresses(const struct cni_call *call, const struct cni_ipam *ip
 
 int plugin_check(const struct cni_call *call, char **ret_output, struct cni_error *e)
 {
-	AUTO(cni_want_done) struct cni_want want = { 0 };
-	AUTO(cni_ipam_done) struct cni_ipam ipam = { 0 };
+	AUTO_DONE(cni_want_done) struct cni_want want = { 0 };
+	AUTO_DONE(cni_ipam_done) struct cni_ipam ipam = { 0 };
 	AUTO(addresses) struct addresses addresses = { 0 };
 	int r = cni_want_read(&call->conf, &call->env, &want, e);
 

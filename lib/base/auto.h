@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/*
+ * AUTO(free) for a pointer, whose kind needs AUTO_DEFINE() once; AUTO_DONE(fn) for a value, which
+ * fn(&value) releases.
+ */
 #define AUTO(fn) __attribute__((cleanup(fn##_auto)))
 #define AUTO_DEFINE(type, fn)                                                                      \
 	static inline void fn##_auto(type *p)                                                      \
@@ -14,6 +18,7 @@
 		if (*p)                                                                            \
 			fn(*p);                                                                    \
 	}
+#define AUTO_DONE(fn) __attribute__((cleanup(fn)))
 #define TAKE(p)                                                                                    \
 	({                                                                                         \
 		__auto_type took_ = (p);                                                           \

@@ -51,10 +51,6 @@ struct metrics {
 };
 
 void metrics_done(struct metrics *m);
-static inline void metrics_done_auto(struct metrics *m)
-{
-	metrics_done(m);
-}
 
 /* The values that follow are of this family; its name with "_total" for counters. */
 void metrics_family(struct metrics *m, const char *name, enum metric_type type, const char *help);

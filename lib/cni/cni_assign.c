@@ -210,7 +210,7 @@ static void move_routes_and_dns(struct cni_ipam *ipam, struct cni_result *result
 int cni_assign_reply(struct json_object *reply, struct cni_ipam *ipam, bool *ret_existing,
 		     struct cni_result *ret, struct cni_error *e)
 {
-	AUTO(cni_result_done) struct cni_result result = { 0 };
+	AUTO_DONE(cni_result_done) struct cni_result result = { 0 };
 	bool existing = false;
 	int r = reply ? read_reply(cni_root(reply, e), &result, &existing, e) : 0;
 

@@ -52,7 +52,7 @@ static int result_of(const char *fields, const char *reply, bool *ret_existing, 
 {
 	AUTO(add_done) struct add a = { 0 };
 	AUTO(json_put) struct json_object *json = NULL;
-	AUTO(cni_result_done) struct cni_result result = { 0 };
+	AUTO_DONE(cni_result_done) struct cni_result result = { 0 };
 	int r;
 
 	assert_int_equal(read_add(fields, &a, e), 0);
@@ -170,7 +170,7 @@ static void a_reply_that_makes_no_sense_is_not_passed_on(void **unused)
 static void the_addresses_to_check_are_those_of_the_interface(void **unused)
 {
 	AUTO(add_done) struct add a = { 0 };
-	AUTO(cni_result_done) struct cni_result prev = { 0 };
+	AUTO_DONE(cni_result_done) struct cni_result prev = { 0 };
 	AUTO(addresses) struct addresses addresses = { 0 };
 	AUTO(free) char *body = NULL;
 	struct cni_error e = { 0 };

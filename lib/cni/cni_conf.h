@@ -30,10 +30,6 @@ struct cni_conf {
 int cni_conf_read(const char *text, size_t len, enum cni_verb verb, struct cni_conf *ret,
 		  struct cni_error *e);
 void cni_conf_done(struct cni_conf *conf);
-static inline void cni_conf_done_auto(struct cni_conf *conf)
-{
-	cni_conf_done(conf);
-}
 
 /* An attachment of this network that the runtime says is alive. */
 struct cni_attachment {

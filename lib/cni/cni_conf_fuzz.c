@@ -39,7 +39,7 @@ static void must_be_json(char *made)
 
 static void try_result(const struct cni_conf *conf)
 {
-	AUTO(cni_result_done) struct cni_result a = { 0 }, b = { 0 };
+	AUTO_DONE(cni_result_done) struct cni_result a = { 0 }, b = { 0 };
 	AUTO(json_put) struct json_object *o = NULL;
 	AUTO(free) char *first = NULL, *again = NULL;
 	struct cni_error e = { 0 };
@@ -58,9 +58,9 @@ static void try_result(const struct cni_conf *conf)
 
 static void try_add(const struct cni_conf *conf, const struct cni_env *env)
 {
-	AUTO(cni_want_done) struct cni_want want = { 0 };
-	AUTO(cni_ipam_done) struct cni_ipam ipam = { 0 };
-	AUTO(cni_result_done) struct cni_result result = { 0 };
+	AUTO_DONE(cni_want_done) struct cni_want want = { 0 };
+	AUTO_DONE(cni_ipam_done) struct cni_ipam ipam = { 0 };
+	AUTO_DONE(cni_result_done) struct cni_result result = { 0 };
 	struct cni_error e = { 0 };
 	char *text = NULL;
 	bool existing;
@@ -91,8 +91,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	enum cni_verb verb = size ? (enum cni_verb)(data[0] % CNI_VERBS) : CNI_ADD;
 	const uint8_t *line = size ? memchr(data, '\n', size) : NULL;
-	AUTO(cni_env_done) struct cni_env env = { 0 };
-	AUTO(cni_conf_done) struct cni_conf conf = { 0 };
+	AUTO_DONE(cni_env_done) struct cni_env env = { 0 };
+	AUTO_DONE(cni_conf_done) struct cni_conf conf = { 0 };
 	struct cni_error e = { 0 };
 	size_t n;
 

@@ -83,7 +83,7 @@ static void every_version_is_known_and_no_other(void **unused)
 
 		snprintf(text, sizeof(text), "{\"cniVersion\":\"%s\",\"name\":\"x\"}",
 			 cni_version_name((enum cni_version)i));
-		AUTO(cni_conf_done) struct cni_conf conf = conf_of(text, CNI_ADD);
+		AUTO_DONE(cni_conf_done) struct cni_conf conf = conf_of(text, CNI_ADD);
 		assert_int_equal(conf.version, i);
 	}
 	FAILS(CNI_ADD, OK("1.2.0"), 1, "cniVersion \"1.2.0\" is not supported");
@@ -105,8 +105,8 @@ static void an_unsupported_version_is_told_with_all_that_are(void **unused)
 
 static void no_version_means_the_first(void **unused)
 {
-	AUTO(cni_conf_done) struct cni_conf absent = conf_of("{\"name\":\"x\"}", CNI_ADD);
-	AUTO(cni_conf_done)
+	AUTO_DONE(cni_conf_done) struct cni_conf absent = conf_of("{\"name\":\"x\"}", CNI_ADD);
+	AUTO_DONE(cni_conf_done)
 	struct cni_conf empty = conf_of("{\"name\":\"x\",\"cniVersion\":\"\"}", CNI_DEL);
 
 	assert_int_equal(absent.version, CNI_0_1_0);
@@ -153,7 +153,7 @@ static void an_error_is_reported_in_the_configurations_version(void **unused)
 
 static void names_of_fields_are_matched_without_regard_to_case(void **unused)
 {
-	AUTO(cni_conf_done)
+	AUTO_DONE(cni_conf_done)
 	struct cni_conf conf = conf_of("{\"CNIVERSION\":\"0.4.0\",\"NAME\":\"pods\",\"Type\":\"T\","
 				       "\"Ipam\":{\"TYPE\":\"I\",\"Socket\":\"/a\"},\"x\":{}}",
 				       CNI_ADD);
@@ -167,7 +167,7 @@ static void names_of_fields_are_matched_without_regard_to_case(void **unused)
 
 static void of_several_that_match_the_last_counts(void **unused)
 {
-	AUTO(cni_conf_done)
+	AUTO_DONE(cni_conf_done)
 	struct cni_conf conf = conf_of("{\"name\":\"a\",\"Name\":\"b\"}", CNI_ADD);
 
 	assert_string_equal(conf.name, "b");
@@ -175,10 +175,10 @@ static void of_several_that_match_the_last_counts(void **unused)
 
 static void the_socket_is_found_inside_then_above_then_by_default(void **unused)
 {
-	AUTO(cni_conf_done) struct cni_conf none = conf_of("{\"name\":\"x\"}", CNI_ADD);
-	AUTO(cni_conf_done)
+	AUTO_DONE(cni_conf_done) struct cni_conf none = conf_of("{\"name\":\"x\"}", CNI_ADD);
+	AUTO_DONE(cni_conf_done)
 	struct cni_conf top = conf_of("{\"name\":\"x\",\"socket\":\"/t\",\"ipam\":{}}", CNI_ADD);
-	AUTO(cni_conf_done)
+	AUTO_DONE(cni_conf_done)
 	struct cni_conf in = conf_of(
 		"{\"name\":\"x\",\"socket\":\"/t\",\"ipam\":{\"socket\":\"/i\"}}", CNI_ADD);
 
@@ -198,7 +198,7 @@ static void the_socket_is_found_inside_then_above_then_by_default(void **unused)
 /* "container/ifname " of each. */
 static void expect_valid(const char *text, const char *want)
 {
-	AUTO(cni_conf_done) struct cni_conf conf = conf_of(text, CNI_GC);
+	AUTO_DONE(cni_conf_done) struct cni_conf conf = conf_of(text, CNI_GC);
 	AUTO(cni_attachments) struct cni_attachments valid = { 0 };
 	struct cni_error e = { 0 };
 	char got[256] = "";
@@ -213,7 +213,7 @@ static void expect_valid(const char *text, const char *want)
 
 static void valid_fails(const char *text, unsigned code, const char *msg)
 {
-	AUTO(cni_conf_done) struct cni_conf conf = conf_of(text, CNI_GC);
+	AUTO_DONE(cni_conf_done) struct cni_conf conf = conf_of(text, CNI_GC);
 	struct cni_attachments valid;
 	struct cni_error e = { 0 };
 

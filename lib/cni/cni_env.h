@@ -38,10 +38,6 @@ typedef const char *cni_variable_fn(const char *name, void *arg); /* NULL: unset
  */
 int cni_env_read(cni_variable_fn *variable, void *arg, struct cni_env *ret, struct cni_error *e);
 void cni_env_done(struct cni_env *env);
-static inline void cni_env_done_auto(struct cni_env *env)
-{
-	cni_env_done(env);
-}
 
 /* The interface name's rule, which is wider than ours in names.h. */
 bool cni_ifname_ok(const char *name);

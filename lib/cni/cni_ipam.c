@@ -146,7 +146,7 @@ static int read_network(struct json_at at, const char **ret, struct cni_error *e
 
 int cni_ipam_read(const struct cni_conf *conf, struct cni_ipam *ret, struct cni_error *e)
 {
-	AUTO(cni_ipam_done) struct cni_ipam ipam = { .network = "" };
+	AUTO_DONE(cni_ipam_done) struct cni_ipam ipam = { .network = "" };
 	struct json_at root = cni_root(conf->json, e), at = cni_member(&root, "ipam");
 	int r = read_ranges(at, &ipam, e);
 

@@ -39,10 +39,6 @@ struct cni_ipam {
 
 int cni_ipam_read(const struct cni_conf *conf, struct cni_ipam *ret, struct cni_error *e);
 void cni_ipam_done(struct cni_ipam *ipam);
-static inline void cni_ipam_done_auto(struct cni_ipam *ipam)
-{
-	cni_ipam_done(ipam);
-}
 
 /* One range into *ret: "10.5.0.0/16", with host bits too, or "10.5.0.10-10.5.0.20/16". */
 int cni_range_read(struct json_at at, struct cni_range *ret, struct cni_error *e);

@@ -49,10 +49,6 @@ struct cni_result {
 
 void cni_dns_done(struct cni_dns *dns);
 void cni_result_done(struct cni_result *result);
-static inline void cni_result_done_auto(struct cni_result *result)
-{
-	cni_result_done(result);
-}
 
 /*
  * One line, free() it. -EINVAL with CNI_CODE_CONFIG if the version cannot say it: two addresses of

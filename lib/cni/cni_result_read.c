@@ -193,7 +193,7 @@ static int read_03(struct json_at at, struct cni_result *result, struct cni_erro
 int cni_result_read(struct json_at at, enum cni_version version, struct cni_result *ret,
 		    struct cni_error *e)
 {
-	AUTO(cni_result_done) struct cni_result result = { 0 };
+	AUTO_DONE(cni_result_done) struct cni_result result = { 0 };
 	struct json_at said = cni_member(&at, "cniVersion");
 	const char *text = NULL;
 	int r;

@@ -121,7 +121,7 @@ static void what_was_printed_is_read_back(void **unused)
 {
 	for (int i = 0; i < CNI_VERSIONS; i++) {
 		AUTO(json_put) struct json_object *json = NULL;
-		AUTO(cni_result_done) struct cni_result result = { 0 };
+		AUTO_DONE(cni_result_done) struct cni_result result = { 0 };
 		AUTO(free) char *text = NULL;
 		struct cni_error e = { 0 };
 		char wrapped[2048];
@@ -138,7 +138,7 @@ static void what_was_printed_is_read_back(void **unused)
 static void without_a_version_of_its_own_the_configurations_counts(void **unused)
 {
 	AUTO(json_put) struct json_object *json = NULL;
-	AUTO(cni_result_done) struct cni_result result = { 0 };
+	AUTO_DONE(cni_result_done) struct cni_result result = { 0 };
 	struct cni_error e = { 0 };
 
 	assert_int_equal(read_result("{\"prevResult\":{\"IP4\":{\"IP\":\"10.1.0.5/24\"}}}",
@@ -151,7 +151,7 @@ static void without_a_version_of_its_own_the_configurations_counts(void **unused
 static void names_in_a_result_may_have_any_case(void **unused)
 {
 	AUTO(json_put) struct json_object *json = NULL;
-	AUTO(cni_result_done) struct cni_result result = { 0 };
+	AUTO_DONE(cni_result_done) struct cni_result result = { 0 };
 	AUTO(free) char *text = NULL;
 	struct cni_error e = { 0 };
 

@@ -36,7 +36,3 @@ struct cni_want {
 int cni_want_read(const struct cni_conf *conf, const struct cni_env *env, struct cni_want *ret,
 		  struct cni_error *e);
 void cni_want_done(struct cni_want *want);
-static inline void cni_want_done_auto(struct cni_want *want)
-{
-	cni_want_done(want);
-}

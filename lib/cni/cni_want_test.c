@@ -62,8 +62,8 @@ static int read_want(const char *text, const char *ip, const char *mac, struct c
 
 static void expect(const char *text, const char *ip, const char *mac, const char *want)
 {
-	AUTO(cni_want_done) struct cni_want w = { 0 };
-	AUTO(cni_conf_done) struct cni_conf conf = { 0 };
+	AUTO_DONE(cni_want_done) struct cni_want w = { 0 };
+	AUTO_DONE(cni_conf_done) struct cni_conf conf = { 0 };
 	struct cni_error e = { 0 };
 	char got[2048];
 
@@ -75,7 +75,7 @@ static void expect(const char *text, const char *ip, const char *mac, const char
 
 static void fails(const char *text, const char *ip, const char *mac, unsigned code, const char *msg)
 {
-	AUTO(cni_conf_done) struct cni_conf conf = { 0 };
+	AUTO_DONE(cni_conf_done) struct cni_conf conf = { 0 };
 	struct cni_want w;
 	struct cni_error e = { 0 };
 

@@ -27,4 +27,3 @@ struct monitor_options {
 /* What the options point to is borrowed. */
 int monitor_new(const struct monitor_options *options, struct monitor **ret);
 void monitor_free(struct monitor *m);
-AUTO_DEFINE(struct monitor *, monitor_free)

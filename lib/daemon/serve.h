@@ -115,7 +115,6 @@ struct serve_shared;
 struct serve_shared *serve_shared_new(unsigned status, const char *content_type, const char *body,
 				      size_t len);
 void serve_shared_unref(struct serve_shared *shared);
-AUTO_DEFINE(struct serve_shared *, serve_shared_unref)
 /* Takes a reference of its own. */
 void serve_reply_shared(struct serve_request *request, struct serve_shared *shared);
 

@@ -314,7 +314,7 @@ static void tell_watching(struct lease_client *c)
 
 static void take_changes(struct lease_client *c, const struct lease_answer *answer)
 {
-	AUTO(lease_changes_done) struct lease_changes changes = { 0 };
+	AUTO_DONE(lease_changes_done) struct lease_changes changes = { 0 };
 	struct err err = { "" };
 	bool was_poll;
 

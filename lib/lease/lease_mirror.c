@@ -162,7 +162,7 @@ static void set_key(struct lease_mirror *m, const char *relative, const char *va
 
 static bool owned_already(const struct lease_mirror *m, const char *relative)
 {
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	const struct memory_kv *found;
 	char key[KEY_FULL_TEXT];
 

@@ -187,8 +187,8 @@ static void a_holder_that_cannot_be_read(void **unused)
 static void the_network_is_config_pool_and_extent(void **unused)
 {
 	struct lease_network n = { .subnet_len = 24, .vni = 1, .port = 8472 };
-	AUTO(cluster_config_done) struct cluster_config config = { 0 };
-	AUTO(pool_done) struct pool pool = { 0 };
+	AUTO_DONE(cluster_config_done) struct cluster_config config = { 0 };
+	AUTO_DONE(pool_done) struct pool pool = { 0 };
 	const struct memory_kv *kv;
 
 	assert_int_equal(prefix_parse("10.5.0.0/16", &n.cidr), 0);
@@ -223,7 +223,7 @@ static void a_short_lease_shortens_the_time_without_a_server(void **unused)
 	assert_int_equal(prefix_parse("10.5.0.0/16", &n.cidr), 0);
 	lease_mirror_network(&mirror, &n);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		AUTO(cluster_config_done) struct cluster_config config = { 0 };
+		AUTO_DONE(cluster_config_done) struct cluster_config config = { 0 };
 		const struct store_kv *kv;
 
 		assert_int_equal(lease_mirror_lasts(&mirror, cases[i].lasts), i > 0);

@@ -207,7 +207,7 @@ static int read_cursor(struct json_at at, char *ret)
 int lease_changes_read(const char *text, size_t len, struct lease_changes *ret, struct err *err)
 {
 	AUTO(json_put) struct json_object *object = NULL;
-	AUTO(lease_changes_done) struct lease_changes changes = { 0 };
+	AUTO_DONE(lease_changes_done) struct lease_changes changes = { 0 };
 	struct json_at root, events;
 	size_t n = 0;
 	int r = json_parse_large(text, len, LEASE_REPLY_MAX, &object, err);

@@ -49,10 +49,6 @@ int lease_network_read(const char *text, size_t len, struct lease_network *ret, 
 int lease_read(const char *text, size_t len, struct lease *ret, struct err *err);
 int lease_changes_read(const char *text, size_t len, struct lease_changes *ret, struct err *err);
 void lease_changes_done(struct lease_changes *c);
-static inline void lease_changes_done_auto(struct lease_changes *c)
-{
-	lease_changes_done(c);
-}
 
 /* The body of POST /leases; free() it. */
 int lease_attrs_print(const struct lease *lease, uint32_t vni, char **ret);

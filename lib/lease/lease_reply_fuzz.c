@@ -26,7 +26,7 @@ static void look_at(const struct lease *l)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	AUTO(lease_changes_done) struct lease_changes changes = { 0 };
+	AUTO_DONE(lease_changes_done) struct lease_changes changes = { 0 };
 	const char *text = (const char *)data;
 	struct lease_network network;
 	struct err err = { "" };

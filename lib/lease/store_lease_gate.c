@@ -80,7 +80,7 @@ static struct memory_verdict ask_first(struct lease_store *s, enum asking asking
 static int read_attrs(const struct lease_store *s, const struct store_op *op, struct lease *ret)
 {
 	static const struct mac none;
-	AUTO(node_done) struct node node = { 0 };
+	AUTO_DONE(node_done) struct node node = { 0 };
 	int r = node_decode(op->key + strlen(s->prefix), op->value, op->value_len, &node, NULL);
 
 	if (r < 0)

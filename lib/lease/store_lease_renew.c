@@ -125,7 +125,7 @@ static void plan_renewal(struct lease_store *s)
 
 static void on_checked(const struct lease_answer *answer, void *arg)
 {
-	AUTO(lease_changes_done) struct lease_changes changes = { 0 };
+	AUTO_DONE(lease_changes_done) struct lease_changes changes = { 0 };
 	struct lease_store *s = arg;
 
 	s->checking = NULL;

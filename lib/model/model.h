@@ -10,7 +10,7 @@
  *                                                that names key, field, value and rule
  *   int  pool_encode(&pool, &text)               0 or -ENOMEM; free() the text
  *   bool pool_equal(&a, &b)
- *   void pool_done(&pool)                        releases the contents; AUTO(pool_done) does too
+ *   void pool_done(&pool)                        releases the contents; AUTO_DONE(pool_done) does too
  *
  * The key is relative ("pool/web") and gives the parts marked "key" below. A
  * decoded record is whole and valid: every default is filled in, texts are never
@@ -31,11 +31,7 @@
 			  struct err *err);                                                        \
 	int noun##_encode(const struct noun *record, char **ret);                                  \
 	bool noun##_equal(const struct noun *a, const struct noun *b);                             \
-	void noun##_done(struct noun *record);                                                     \
-	static inline void noun##_done_auto(struct noun *record)                                   \
-	{                                                                                          \
-		noun##_done(record);                                                               \
-	}
+	void noun##_done(struct noun *record);
 
 /* --- config --------------------------------------------------------------------------------- */
 
@@ -328,10 +324,6 @@ struct static_route_head {
 int static_route_head_decode(const char *key, const char *json, size_t len,
 			     struct static_route_head *ret, struct err *err);
 void static_route_head_done(struct static_route_head *head);
-static inline void static_route_head_done_auto(struct static_route_head *head)
-{
-	static_route_head_done(head);
-}
 
 struct static_route_tampered {
 	uint32_t count;

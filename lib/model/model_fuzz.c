@@ -43,8 +43,8 @@ TRY(static_route_status, "status/static-route/vpn/n1")
 /* What is a whole record has a head, and the head says the same. */
 static void try_static_route_and_head(const char *json, size_t len)
 {
-	AUTO(static_route_done) struct static_route route = { 0 };
-	AUTO(static_route_head_done) struct static_route_head head = { 0 };
+	AUTO_DONE(static_route_done) struct static_route route = { 0 };
+	AUTO_DONE(static_route_head_done) struct static_route_head head = { 0 };
 	struct err err = { "" };
 	int r = static_route_head_decode("static-route/vpn", json, len, &head, &err);
 

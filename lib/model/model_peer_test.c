@@ -24,7 +24,7 @@ static void every_field_of_peer_is_read_and_written(void **unused)
 
 static void what_a_peer_leaves_out_is_the_configs(void **unused)
 {
-	AUTO(peer_done) struct peer p = { 0 };
+	AUTO_DONE(peer_done) struct peer p = { 0 };
 	const char *json = "{\"address\":\"192.0.2.1\",\"asn\":64512}";
 
 	assert_int_equal(peer_decode("peer/tor", json, strlen(json), &p, NULL), 0);

@@ -32,7 +32,7 @@ static struct extent extent_of(const char *key, const char *json)
 
 static void round_trips(const char *json, const char *want)
 {
-	AUTO(pool_done) struct pool a = pool_of("pool/web", json), b = { 0 };
+	AUTO_DONE(pool_done) struct pool a = pool_of("pool/web", json), b = { 0 };
 	AUTO(free) char *text = NULL;
 
 	assert_int_equal(pool_encode(&a, &text), 0);
@@ -92,7 +92,7 @@ static void what_equals_the_default_is_not_written(void **unused)
 
 static void plain_defaults_are_as_documented(void **unused)
 {
-	AUTO(pool_done) struct pool p = pool_of("pool/web", "{\"cidr\":\"10.1.0.0/16\"}");
+	AUTO_DONE(pool_done) struct pool p = pool_of("pool/web", "{\"cidr\":\"10.1.0.0/16\"}");
 	char text[ADDRESS_TEXT];
 
 	assert_string_equal(p.name, "web");
@@ -132,7 +132,7 @@ static void block_size_follows_the_cidr_when_that_is_longer(void **unused)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		AUTO(pool_done) struct pool p = pool_of("pool/web", cases[i].json);
+		AUTO_DONE(pool_done) struct pool p = pool_of("pool/web", cases[i].json);
 
 		assert_int_equal(p.block_size, cases[i].size);
 	}
@@ -140,14 +140,14 @@ static void block_size_follows_the_cidr_when_that_is_longer(void **unused)
 
 static void some_defaults_depend_on_other_fields(void **unused)
 {
-	AUTO(pool_done)
+	AUTO_DONE(pool_done)
 	struct pool other = pool_of("pool/a", "{\"cidr\":\"10.1.0.0/24\",\"network\":\"net2\"}");
-	AUTO(pool_done)
+	AUTO_DONE(pool_done)
 	struct pool wide = pool_of("pool/b", "{\"cidr\":\"10.1.0.0/24\",\"prefix\":\"pool\"}");
-	AUTO(pool_done)
+	AUTO_DONE(pool_done)
 	struct pool vxlan = pool_of("pool/c",
 				    "{\"cidr\":\"10.1.0.0/24\",\"encapsulation\":\"vxlan\"}");
-	AUTO(pool_done)
+	AUTO_DONE(pool_done)
 	struct pool cross = pool_of(
 		"pool/d", "{\"cidr\":\"10.1.0.0/24\",\"encapsulation\":\"vxlan-cross-subnet\"}");
 
@@ -223,7 +223,7 @@ static void other_rules_of_a_pool(void **unused)
 static void the_selector_is_parsed_once_and_its_error_has_the_column(void **unused)
 {
 	const struct label a = { "zone", "a" }, b = { "zone", "b" };
-	AUTO(pool_done)
+	AUTO_DONE(pool_done)
 	struct pool p = pool_of("pool/web",
 				"{\"cidr\":\"10.1.0.0/24\",\"nodeSelector\":\"zone == 'a'\"}");
 	const char wrong[] = "{\"cidr\":\"10.1.0.0/24\",\"nodeSelector\":\"zone = 'a'\"}";
@@ -240,8 +240,8 @@ static void extents_need_cidr_and_block_size(void **unused)
 {
 	static const char json[] =
 		"{\"cidr\":\"10.1.0.0/16\",\"blockSize\":26,\"made\":\"2026-11-16T02:45:55Z\"}";
-	AUTO(extent_done) struct extent e = extent_of("extent/default/web", json);
-	AUTO(extent_done) struct extent f = { 0 };
+	AUTO_DONE(extent_done) struct extent e = extent_of("extent/default/web", json);
+	AUTO_DONE(extent_done) struct extent f = { 0 };
 	AUTO(free) char *text = NULL;
 	struct err err;
 
@@ -266,10 +266,10 @@ static void extents_need_cidr_and_block_size(void **unused)
 
 static void pools_of_one_network_must_not_overlap(void **unused)
 {
-	AUTO(pool_done) struct pool a = pool_of("pool/a", "{\"cidr\":\"10.1.0.0/16\"}");
-	AUTO(pool_done) struct pool b = pool_of("pool/b", "{\"cidr\":\"10.1.4.0/24\"}");
-	AUTO(pool_done) struct pool c = pool_of("pool/c", "{\"cidr\":\"10.2.0.0/16\"}");
-	AUTO(pool_done)
+	AUTO_DONE(pool_done) struct pool a = pool_of("pool/a", "{\"cidr\":\"10.1.0.0/16\"}");
+	AUTO_DONE(pool_done) struct pool b = pool_of("pool/b", "{\"cidr\":\"10.1.4.0/24\"}");
+	AUTO_DONE(pool_done) struct pool c = pool_of("pool/c", "{\"cidr\":\"10.2.0.0/16\"}");
+	AUTO_DONE(pool_done)
 	struct pool d = pool_of("pool/d", "{\"cidr\":\"10.1.0.0/16\",\"network\":\"net2\"}");
 	const struct pool *fine[] = { &a, &c, &d }, *clash[] = { &c, &d, &b, &a };
 	struct err err;
@@ -283,14 +283,14 @@ static void pools_of_one_network_must_not_overlap(void **unused)
 
 static void a_pool_must_not_overlap_the_extent_of_another(void **unused)
 {
-	AUTO(pool_done) struct pool a = pool_of("pool/a", "{\"cidr\":\"10.1.0.0/16\"}");
-	AUTO(extent_done)
+	AUTO_DONE(pool_done) struct pool a = pool_of("pool/a", "{\"cidr\":\"10.1.0.0/16\"}");
+	AUTO_DONE(extent_done)
 	struct extent own = extent_of("extent/default/a",
 				      "{\"cidr\":\"10.1.0.0/20\",\"blockSize\":26}");
-	AUTO(extent_done)
+	AUTO_DONE(extent_done)
 	struct extent gone = extent_of("extent/default/gone",
 				       "{\"cidr\":\"10.1.4.0/24\",\"blockSize\":26}");
-	AUTO(extent_done)
+	AUTO_DONE(extent_done)
 	struct extent far = extent_of("extent/net2/gone",
 				      "{\"cidr\":\"10.1.4.0/24\",\"blockSize\":26}");
 	const struct pool *pools[] = { &a };
@@ -307,12 +307,12 @@ static void a_pool_must_not_overlap_the_extent_of_another(void **unused)
 
 static void an_edit_after_the_first_claim_is_reported(void **unused)
 {
-	AUTO(pool_done)
+	AUTO_DONE(pool_done)
 	struct pool a = pool_of("pool/a", "{\"cidr\":\"10.1.0.0/16\",\"blockSize\":28}");
-	AUTO(extent_done)
+	AUTO_DONE(extent_done)
 	struct extent same = extent_of("extent/default/a",
 				       "{\"cidr\":\"10.1.0.0/16\",\"blockSize\":28}");
-	AUTO(extent_done)
+	AUTO_DONE(extent_done)
 	struct extent other = extent_of("extent/default/a",
 					"{\"cidr\":\"10.1.0.0/16\",\"blockSize\":26}");
 	struct err err;

@@ -29,7 +29,7 @@ static void every_field_is_read_and_written(void **unused)
 
 static void what_is_left_out_has_its_default(void **unused)
 {
-	AUTO(static_route_done) struct static_route r = { 0 };
+	AUTO_DONE(static_route_done) struct static_route r = { 0 };
 	const char *json = "{\"subnet\":\"10.9.0.0/16\"}";
 
 	assert_int_equal(static_route_decode(KEY, json, strlen(json), &r, NULL), 0);
@@ -160,12 +160,12 @@ static struct static_route_head head_of(const char *json)
 static void the_head_of_a_wrong_record_is_known(void **unused)
 {
 	const struct label a = { "zone", "a" };
-	AUTO(static_route_head_done)
+	AUTO_DONE(static_route_head_done)
 	struct static_route_head both = head_of("{\"nodeSelector\":\"zone == 'a'\",\"subnet\":7,"
 						"\"deleting\":\"2026-11-16T02:45:55Z\"}");
-	AUTO(static_route_head_done)
+	AUTO_DONE(static_route_head_done)
 	struct static_route_head selector = head_of("{\"nodeSelector\":\"\",\"deleting\":\"now\"}");
-	AUTO(static_route_head_done)
+	AUTO_DONE(static_route_head_done)
 	struct static_route_head deleting = head_of(
 		"{\"nodeSelector\":\"zone\",\"deleting\":\"2026-11-16T02:45:55Z\"}");
 

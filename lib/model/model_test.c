@@ -25,7 +25,7 @@ static void every_field_of_config_is_read_and_written(void **unused)
 
 static void config_has_the_documented_defaults(void **unused)
 {
-	AUTO(cluster_config_done) struct cluster_config c = { 0 };
+	AUTO_DONE(cluster_config_done) struct cluster_config c = { 0 };
 	char text[ADDRESS_TEXT];
 
 	assert_int_equal(
@@ -144,7 +144,7 @@ static void labels_are_sorted_and_can_be_asked(void **unused)
 {
 	const char json[] = "{\"labels\":{\"zone\":\"a\",\"disk\":\"ssd\"},"
 			    "\"routeReflectorClusterId\":\"\"}";
-	AUTO(node_spec_done) struct node_spec s = { 0 };
+	AUTO_DONE(node_spec_done) struct node_spec s = { 0 };
 	AUTO(selector_free) struct selector *selector = NULL;
 	struct labels labels;
 
@@ -241,8 +241,8 @@ static void every_field_of_block_and_address_is_read_and_written(void **unused)
 
 static void what_the_key_says_is_part_of_the_record(void **unused)
 {
-	AUTO(address_record_done) struct address_record a = { 0 };
-	AUTO(block_done) struct block b = { 0 }, c = { 0 };
+	AUTO_DONE(address_record_done) struct address_record a = { 0 };
+	AUTO_DONE(block_done) struct block b = { 0 }, c = { 0 };
 	char text[PREFIX_TEXT];
 
 	assert_int_equal(block_decode("block/net2/10.1.0.64-26", "{\"node\":\"n1\"}", 13, &b, NULL),
