@@ -68,7 +68,7 @@ static void ask(const struct assign_request *q, bool may_claim)
 #define TRY(noun, then)                                                                            \
 	static void try_##noun(const char *json, size_t len)                                       \
 	{                                                                                          \
-		AUTO(noun##_done) struct noun r = { 0 };                                           \
+		AUTO_DONE(noun##_done) struct noun r = { 0 };                                           \
 		struct err err = { "" };                                                           \
                                                                                                    \
 		if (noun##_decode(json, len, &r, &err) < 0) {                                      \
