@@ -341,7 +341,7 @@ int keeper_pass(struct keeper *k)
 		return 0;
 	work_seen(k->work, k->mirror.revision);
 	if (recover(k, &plans)) {
-		if (plans.failed)
+		if (plans_failed(&plans))
 			return -ENOMEM;
 		work_do(k->work, plans.v, plans.n);
 		return 0;
@@ -353,7 +353,7 @@ int keeper_pass(struct keeper *k)
 		look(k, &plans);
 	else if (k->looked != k->mirror.revision)
 		keeper_look(k);
-	if (plans.failed)
+	if (plans_failed(&plans))
 		return -ENOMEM;
 	work_do(k->work, plans.v, plans.n);
 	k->mended = k->mending.n -

@@ -46,4 +46,5 @@ PURE_TESTS += \
 	lib/store/store_settle_walk_test \
 	lib/store/store_sync_test \
 	lib/store/store_test \
-	lib/store/store_view_test
+	lib/store/store_view_test \
+	lib/store/txn_test

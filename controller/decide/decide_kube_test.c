@@ -48,7 +48,7 @@ static void expect(struct world *w, uint64_t now, const char *want)
 	char *text;
 
 	kube_decide(&w->nodes, &w->mirror, now, MINUTE, UTC, &plans, &w->alarm);
-	assert_false(plans.failed);
+	assert_false(plans_failed(&plans));
 	text = plans_print(&plans);
 	assert_string_equal(text, want);
 	free(text);

@@ -261,8 +261,8 @@ static bool take_blocks(struct plans *p, struct plan *plan, const struct removal
 
 static bool deletes(const struct plan *plan, const char *key)
 {
-	for (size_t i = 0; i < plan->n_ops; i++)
-		if (strcmp(plan->ops[i].key, key) == 0)
+	for (size_t i = 0; i < plan->txn.ops.n; i++)
+		if (strcmp(plan->txn.ops.v[i].key, key) == 0)
 			return true;
 	return false;
 }
@@ -284,7 +284,7 @@ static void take_rest(struct plans *p, const struct mirror *m, const struct keys
 		      const struct removal *e, const struct taken *v, size_t n)
 {
 	struct plan *plan = new_plan(p, k, e->removed_revision);
-	size_t before = plan->n_ops;
+	size_t before = plan->txn.ops.n;
 	bool all;
 
 	plan_if_absent(p, plan, k->node);
@@ -292,7 +292,7 @@ static void take_rest(struct plans *p, const struct mirror *m, const struct keys
 	all = all && take_host_keys(p, plan, m, k->host);
 	/* Of a node that is gone nobody withdraws a static route any more. */
 	all = all && routes_take_node(p, plan, m, e->node);
-	plan_says(p, plan, "node %s: %zu keys of it are freed", e->node, plan->n_ops - before);
+	plan_says(p, plan, "node %s: %zu keys of it are freed", e->node, plan->txn.ops.n - before);
 	plan->quiet = true;
 	if (!all)
 		return;
@@ -334,7 +334,7 @@ void removals_plan(struct removals *r, const struct mirror *m,
 		return;
 	if (find_blocks(r, m, &all) < 0)
 		ret->failed = true;
-	for (size_t i = 0; i < r->n && !ret->failed; i++) {
+	for (size_t i = 0; i < r->n && !plans_failed(ret); i++) {
 		size_t first = at;
 
 		while (at < all.n && all.v[at].owner == &r->v[i])

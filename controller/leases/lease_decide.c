@@ -163,7 +163,7 @@ static enum lease_verdict put_block(struct deciding *d, const struct block *bloc
 		d->ret->answer = strdup("");
 	else if (lease_render(block, NULL, lease_view_vxlan(d->view), &d->ret->answer, NULL) < 0)
 		d->ret->answer = NULL;
-	return d->ret->answer && !d->ret->plans.failed ? LEASE_DO : out_of_memory(d);
+	return d->ret->answer && !plans_failed(&d->ret->plans) ? LEASE_DO : out_of_memory(d);
 }
 
 static enum lease_verdict put_index(struct deciding *d, const struct prefix *subnet)
@@ -380,7 +380,7 @@ static enum lease_verdict repeat(struct deciding *d, const struct mirrored *e,
 	compare_seen(d, e->kv.key);
 	plan_get(&d->ret->plans, d->plan, e->kv.key);
 	if (lease_render(block, NULL, lease_view_vxlan(d->view), &d->ret->answer, NULL) < 0 ||
-	    d->ret->plans.failed)
+	    plans_failed(&d->ret->plans))
 		return out_of_memory(d);
 	return LEASE_DO;
 }
@@ -536,7 +536,7 @@ static enum lease_verdict give_back(struct deciding *d, bool again)
 	compare_seen(d, "recovery");
 	lease_plan_free(d->mirror, e, &block, d->plan, &d->ret->plans);
 	d->ret->answer = strdup("");
-	return d->ret->answer && !d->ret->plans.failed ? LEASE_DO : out_of_memory(d);
+	return d->ret->answer && !plans_failed(&d->ret->plans) ? LEASE_DO : out_of_memory(d);
 }
 
 static enum lease_verdict unreserve(struct deciding *d)

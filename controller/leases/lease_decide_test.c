@@ -193,7 +193,7 @@ static void a_reservation_goes_first_and_stays_one(void **unused)
 	assert_non_null(strstr(d.answer, "\"10.5.9.0/24\""));
 	assert_non_null(strstr(d.answer, "\"Expiration\":\"0001-01-01T00:00:00Z\""));
 	assert_int_equal(decide(LEASE_UNRESERVE, "10.5.9.0/24", NULL, false, &e, &err), LEASE_DO);
-	assert_non_null(strstr(e.plans.v[0].ops[0].value, "\"expires\":\"" LATER "\""));
+	assert_non_null(strstr(e.plans.v[0].txn.ops.v[0].value, "\"expires\":\"" LATER "\""));
 }
 
 static void what_is_another_s_is_refused(void **unused)

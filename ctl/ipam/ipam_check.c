@@ -196,42 +196,13 @@ static void tell_people(struct ctl *ctl, const struct look *l)
 
 /* --- mending -------------------------------------------------------------------------------- */
 
-static char *full_key(const struct ctl *ctl, const char *key)
-{
-	char *text;
-
-	return asprintf(&text, "%s%s", ctl->settings->etcd.prefix, key) < 0 ? NULL : text;
-}
-
-struct mending {
-	struct store_compare compares[STORE_TXN_MAX];
-	struct store_op ops[STORE_TXN_MAX];
-	char *texts[3 * STORE_TXN_MAX];
-	size_t n_texts;
-	bool succeeded, unknown, failed;
+struct mended {
+	bool succeeded, unknown;
 };
-
-static void mending_free(struct mending *m)
-{
-	for (size_t i = 0; i < m->n_texts; i++)
-		free(m->texts[i]);
-	free(m);
-}
-AUTO_DEFINE(struct mending *, mending_free)
-
-static const char *mending_key(struct mending *m, const struct ctl *ctl, const char *key)
-{
-	char *text = key ? full_key(ctl, key) : NULL;
-
-	m->failed = m->failed || (key && !text);
-	if (text)
-		m->texts[m->n_texts++] = text;
-	return text;
-}
 
 static void on_mended(const struct store_reply *reply, void *arg)
 {
-	struct mending *m = arg;
+	struct mended *m = arg;
 
 	m->succeeded = reply->succeeded;
 	m->unknown = reply->unknown;
@@ -240,34 +211,24 @@ static void on_mended(const struct store_reply *reply, void *arg)
 /* 0, or -ESTALE: what it follows from has changed, and nothing was done. */
 static int mend_by_txn(struct ctl *ctl, const struct finding *f, struct err *err)
 {
-	AUTO(mending_free) struct mending *m = calloc(1, sizeof(*m));
+	AUTO_DONE(txn_done) struct txn whole = { 0 };
+	struct mended mended = { 0 };
 	struct store *store = NULL;
 	struct store_txn txn;
-	int r = m ? ctl_store(ctl, &store, err) : -ENOMEM;
+	int r = ctl_store(ctl, &store, err);
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < f->n_compares; i++) {
-		m->compares[i] = f->compares[i];
-		m->compares[i].key = mending_key(m, ctl, f->compares[i].key);
-		m->compares[i].range_end = mending_key(m, ctl, f->compares[i].range_end);
-	}
-	for (size_t i = 0; i < f->n_ops; i++) {
-		m->ops[i] = f->ops[i];
-		m->ops[i].key = mending_key(m, ctl, f->ops[i].key);
-	}
-	if (m->failed)
+	txn_add(&whole, ctl->settings->etcd.prefix, &f->txn);
+	if (whole.failed)
 		return err_set(err, -ENOMEM, "out of memory");
-	txn = (struct store_txn){ .compares = m->compares,
-				  .n_compares = f->n_compares,
-				  .success = m->ops,
-				  .n_success = f->n_ops };
-	r = store_sync_txn(store, &txn, ctl->timeout_ms, on_mended, m, err);
-	if (r < 0 && m->unknown)
+	txn = txn_of(&whole);
+	r = store_sync_txn(store, &txn, ctl->timeout_ms, on_mended, &mended, err);
+	if (r < 0 && mended.unknown)
 		return err_wrap(err, r, "it is not known whether this was done");
 	if (r < 0)
 		return ctl_etcd_failed(r, err);
-	return m->succeeded ? 0 : err_set(err, -ESTALE, "not done: it has changed meanwhile");
+	return mended.succeeded ? 0 : err_set(err, -ESTALE, "not done: it has changed meanwhile");
 }
 
 /* Looked at again after all that could be on its way has ended. */
@@ -296,7 +257,8 @@ static int mend_link(struct ctl *ctl, const struct finding *f, bool *waited, str
 /* What is found now is what was told, and would be mended in the same way. */
 static bool is_same_repair(const struct finding *a, const struct finding *b)
 {
-	return b && b->repair == a->repair && b->n_ops == a->n_ops && strcmp(a->todo, b->todo) == 0;
+	return b && b->repair == a->repair && b->txn.ops.n == a->txn.ops.n &&
+	       strcmp(a->todo, b->todo) == 0;
 }
 
 /* What refused it may be a repair of our own, just before: so it is concluded once more. */

@@ -6,6 +6,7 @@
 
 #include "lib/model/model.h"
 #include "lib/store/store_sync.h"
+#include "lib/store/txn.h"
 
 void change_list_done(struct change_list *changes)
 {
@@ -233,109 +234,42 @@ static void on_reply(const struct store_reply *reply, void *arg)
 
 #define CHANGES_MAX 100 /* in one transaction, beside the ranges */
 
-struct request {
-	struct store_compare compares[STORE_TXN_MAX];
-	struct store_op ops[STORE_TXN_MAX];
-	size_t n_compares, n_ops;
-	char **texts; /* keys and range ends */
-	size_t n_texts;
-};
-
-static void request_done_auto(struct request *r)
-{
-	for (size_t i = 0; i < r->n_texts; i++)
-		free(r->texts[i]);
-	free(r->texts);
-}
-
-static char *keep(struct request *r, char *text)
-{
-	char **more = text ? reallocarray(r->texts, r->n_texts + 1, sizeof(*more)) : NULL;
-
-	if (!more) {
-		free(text);
-		return NULL;
-	}
-	r->texts = more;
-	return r->texts[r->n_texts++] = text;
-}
-
-static char *full_key(struct request *r, const struct ctl *ctl, const char *key)
-{
-	char *text;
-
-	if (asprintf(&text, "%s%s", ctl->settings->etcd.prefix, key) < 0)
-		return NULL;
-	return keep(r, text);
-}
-
-static int add_change(struct request *r, const struct ctl *ctl, const struct change *c)
-{
-	const char *key = full_key(r, ctl, c->key);
-
-	if (!key)
-		return -ENOMEM;
-	r->compares[r->n_compares++] = (struct store_compare){ .key = key,
-							       .target = STORE_MOD_REVISION,
-							       .relation = STORE_EQUAL,
-							       .number = c->mod_revision };
-	r->ops[r->n_ops++] = (struct store_op){ .kind = c->value ? STORE_PUT : STORE_DELETE,
-						.key = key,
-						.value = c->value,
-						.value_len = c->value ? strlen(c->value) : 0 };
-	return 0;
-}
-
 /* What holds for every key that begins so. */
-static int add_range(struct request *r, const struct ctl *ctl, const char *beginning,
-		     struct store_compare compare)
+static void add_range(struct txn *t, const struct ctl *ctl, const char *beginning,
+		      struct store_compare compare)
 {
-	char *key = full_key(r, ctl, beginning);
-	char *end = key ? keep(r, store_prefix_end(key)) : NULL;
+	AUTO(free) char *key = NULL;
 
-	if (!end)
-		return -ENOMEM;
-	compare.key = key;
-	compare.range_end = end;
-	r->compares[r->n_compares++] = compare;
-	return 0;
+	if (asprintf(&key, "%s%s", ctl->settings->etcd.prefix, beginning) < 0)
+		t->failed = true;
+	else
+		txn_if_prefix(t, key, compare);
 }
 
-/* Nothing was written since the world was read. */
-static struct store_compare no_newer(int64_t revision)
-{
-	return (struct store_compare){ .target = STORE_MOD_REVISION,
-				       .relation = STORE_LESS,
-				       .number = revision + 1 };
-}
-
-/* No key is there: the revision of one would be greater. */
-static struct store_compare none(void)
-{
-	return (struct store_compare){ .target = STORE_CREATE_REVISION, .relation = STORE_EQUAL };
-}
-
-static int make_request(struct request *r, const struct ctl *ctl, const struct change *changes,
-			size_t n, const struct world *world)
+static void make_request(struct txn *t, const struct ctl *ctl, const struct change *changes,
+			 size_t n, const struct world *world)
 {
 	static const char *const ranges[] = { KEYS_POOL, KEYS_EXTENT, KEYS_PEER, KEYS_FILTER };
-	int err = 0;
+	AUTO_DONE(txn_done) struct txn relative = { 0 };
 
-	for (size_t i = 0; err == 0 && i < n; i++)
-		err = add_change(r, ctl, &changes[i]);
-	for (size_t i = 0; err == 0 && i < n; i++)
+	for (const struct change *c = changes; c < changes + n; c++) {
+		txn_if(&relative, if_unchanged(c->key, c->mod_revision));
+		txn_then(&relative, c->value ? op_put(c->key, c->value) : op_delete(c->key));
+	}
+	txn_add(t, ctl->settings->etcd.prefix, &relative);
+	for (size_t i = 0; i < n; i++)
 		if (changes[i].unless)
-			err = add_range(r, ctl, changes[i].unless, none());
-	for (size_t i = 0; err == 0 && world && i < ARRAY_SIZE(ranges); i++)
-		err = add_range(r, ctl, ranges[i], no_newer(world->revision));
-	return err;
+			add_range(t, ctl, changes[i].unless, if_none_made_after(NULL, NULL, 0));
+	/* Nothing was written since the world was read. */
+	for (size_t i = 0; world && i < ARRAY_SIZE(ranges); i++)
+		add_range(t, ctl, ranges[i], if_none_written_after(NULL, NULL, world->revision));
 }
 
 int change_write(struct ctl *ctl, const struct change *changes, size_t n, const struct world *world,
 		 struct err *err)
 {
-	AUTO(request_done) struct request request = { 0 };
-	struct store_txn txn = { .compares = request.compares, .success = request.ops };
+	AUTO_DONE(txn_done) struct txn request = { 0 };
+	struct store_txn txn;
 	struct outcome outcome = { 0 };
 	struct store *store = NULL;
 	int r = ctl_store(ctl, &store, err);
@@ -347,10 +281,10 @@ int change_write(struct ctl *ctl, const struct change *changes, size_t n, const 
 			       "%zu records are more than the %d that are changed at once: apply "
 			       "them in parts",
 			       n, CHANGES_MAX);
-	if (make_request(&request, ctl, changes, n, world) < 0)
+	make_request(&request, ctl, changes, n, world);
+	if (request.failed)
 		return err_set(err, -ENOMEM, "out of memory");
-	txn.n_compares = request.n_compares;
-	txn.n_success = request.n_ops;
+	txn = txn_of(&request);
 	r = store_sync_txn(store, &txn, ctl->timeout_ms, on_reply, &outcome, err);
 	if (r < 0 && outcome.unknown)
 		return err_wrap(err, r,

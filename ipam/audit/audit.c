@@ -62,27 +62,13 @@ const char *finding_severity_name(enum finding_severity severity)
 
 /* --- one finding ---------------------------------------------------------------------------- */
 
-static void free_text(const char *text)
-{
-	free((char *)(uintptr_t)text);
-}
-
 static void finding_done(struct finding *f)
 {
 	free(f->thing);
 	free(f->sentence);
 	free(f->todo);
 	free(f->left);
-	for (size_t i = 0; i < f->n_compares; i++) {
-		free_text(f->compares[i].key);
-		free_text(f->compares[i].range_end);
-	}
-	for (size_t i = 0; i < f->n_ops; i++) {
-		free_text(f->ops[i].key);
-		free_text(f->ops[i].value);
-	}
-	free(f->compares);
-	free(f->ops);
+	txn_done(&f->txn);
 	*f = (struct finding){ 0 };
 }
 
@@ -90,8 +76,7 @@ void findings_done(struct findings *f)
 {
 	for (size_t i = 0; i < f->n; i++)
 		finding_done(&f->v[i]);
-	free(f->v);
-	*f = (struct findings){ 0 };
+	array_done(f);
 }
 
 /* A thing that cannot be kept makes the whole audit fail, so what it is written to may be lost. */
@@ -99,16 +84,14 @@ struct finding *finding_new(struct audit *a, enum finding_kind kind, enum findin
 			    const char *thing)
 {
 	static struct finding nobody;
-	struct findings *all = &a->findings;
-	struct finding *more = reallocarray(all->v, all->n + 1, sizeof(*more));
+	struct finding *new = array_add(&a->findings);
 
-	if (!more) {
+	if (!new) {
 		a->failed = true;
 		finding_done(&nobody);
 		return &nobody;
 	}
-	all->v = more;
-	more[all->n] = (struct finding){
+	*new = (struct finding){
 		.kind = kind,
 		.severity = severity,
 		.thing = strdup(thing),
@@ -116,7 +99,7 @@ struct finding *finding_new(struct audit *a, enum finding_kind kind, enum findin
 		.todo = strdup(""),
 		.left = strdup(""),
 	};
-	return &more[all->n++];
+	return new;
 }
 
 static PRINTF_LIKE(3, 0) void set_text(struct audit *a, char **text, const char *fmt, va_list args)
@@ -155,87 +138,39 @@ void finding_left(struct audit *a, struct finding *f, const char *fmt, ...)
 	va_end(args);
 }
 
-/* Takes the texts of what is added. */
-static void add_compare(struct audit *a, struct finding *f, struct store_compare c)
+void because(struct finding *f, const struct store_kv *kv)
 {
-	struct store_compare *more = reallocarray(f->compares, f->n_compares + 1, sizeof(*more));
-
-	if (more)
-		f->compares = more;
-	if (!more || !c.key) {
-		a->failed = true;
-		free_text(c.key);
-		free_text(c.range_end);
-		return;
-	}
-	f->compares[f->n_compares++] = c;
+	txn_if(&f->txn, if_unchanged(kv->key, kv->mod_revision));
 }
 
-void because(struct audit *a, struct finding *f, const struct store_kv *kv)
+void because_absent(struct finding *f, const char *key)
 {
-	add_compare(a, f,
-		    (struct store_compare){ .key = strdup(kv->key),
-					    .target = STORE_MOD_REVISION,
-					    .number = kv->mod_revision });
-}
-
-void because_absent(struct audit *a, struct finding *f, const char *key)
-{
-	add_compare(a, f,
-		    (struct store_compare){ .key = strdup(key), .target = STORE_CREATE_REVISION });
+	txn_if(&f->txn, if_absent(key));
 }
 
 void because_no_newer(struct audit *a, struct finding *f, const char *beginning)
 {
-	struct store_compare c = { .key = strdup(beginning),
-				   .range_end = store_prefix_end(beginning),
-				   .target = STORE_CREATE_REVISION,
-				   .relation = STORE_LESS,
-				   .number = a->in->revision + 1 };
-
-	a->failed = a->failed || !c.range_end;
-	add_compare(a, f, c);
+	txn_if_prefix(&f->txn, beginning, if_none_made_after(NULL, NULL, a->in->revision));
 }
 
-static void add_op(struct audit *a, struct finding *f, struct store_op op)
+void repair_delete(struct finding *f, const char *key)
 {
-	struct store_op *more = reallocarray(f->ops, f->n_ops + 1, sizeof(*more));
-
-	if (more)
-		f->ops = more;
-	if (!more || !op.key) {
-		a->failed = true;
-		free_text(op.key);
-		free_text(op.value);
-		return;
-	}
 	f->repair = REPAIR_TXN;
-	f->ops[f->n_ops++] = op;
+	txn_then(&f->txn, op_delete(key));
 }
 
-void repair_delete(struct audit *a, struct finding *f, const char *key)
+void repair_put(struct finding *f, const char *key, char *value)
 {
-	add_op(a, f, (struct store_op){ .kind = STORE_DELETE, .key = strdup(key) });
-}
-
-void repair_put(struct audit *a, struct finding *f, const char *key, char *value)
-{
-	if (!value) {
-		a->failed = true;
-		return;
-	}
-	add_op(a, f,
-	       (struct store_op){ .kind = STORE_PUT,
-				  .key = strdup(key),
-				  .value = value,
-				  .value_len = strlen(value) });
+	f->repair = REPAIR_TXN;
+	txn_then(&f->txn, op_put(key, value));
+	free(value);
 }
 
 void audit_undecodable(struct audit *a, const struct store_kv *kv, const char *why)
 {
 	struct finding *f = finding_new(a, FINDING_UNDECODABLE, SEVERITY_WARNING, kv->key);
 
-	because(a, f, kv);
+	because(f, kv);
 	finding_says(a, f, "%s", why);
 	finding_todo(a, f, "put the field right, or delete the key");
 	finding_left(a, f, "nobody knows what it should say");
@@ -263,27 +198,22 @@ const struct finding *findings_find(const struct findings *f, enum finding_kind 
 	return NULL;
 }
 
-static void remove_at(struct findings *f, size_t i)
-{
-	finding_done(&f->v[i]);
-	f->n--;
-	memmove(&f->v[i], &f->v[i + 1], (f->n - i) * sizeof(f->v[i]));
-}
-
 void findings_keep_lasting(struct findings *f, const struct findings *again)
 {
 	for (size_t i = f->n; i-- > 0;)
 		if (finding_is_local(f->v[i].kind) &&
-		    !findings_find(again, f->v[i].kind, f->v[i].thing))
-			remove_at(f, i);
+		    !findings_find(again, f->v[i].kind, f->v[i].thing)) {
+			finding_done(&f->v[i]);
+			array_remove(f, i);
+		}
 }
 
 /* Concluded from something that the rest of the state has not heard of. */
 static bool is_news(const struct audit *a, const struct finding *f)
 {
-	for (size_t i = 0; i < f->n_compares; i++)
-		if (f->compares[i].target == STORE_MOD_REVISION &&
-		    f->compares[i].number > a->in->revision)
+	for (size_t i = 0; i < f->txn.compares.n; i++)
+		if (f->txn.compares.v[i].target == STORE_MOD_REVISION &&
+		    f->txn.compares.v[i].number > a->in->revision)
 			return true;
 	return false;
 }
@@ -295,7 +225,7 @@ static void drop_news(struct audit *a)
 
 	for (size_t i = 0; i < f->n; i++) {
 		a->failed = a->failed || !f->v[i].thing || !f->v[i].sentence || !f->v[i].todo ||
-			    !f->v[i].left;
+			    !f->v[i].left || f->v[i].txn.failed;
 		if (is_news(a, &f->v[i]))
 			finding_done(&f->v[i]);
 		else

@@ -16,7 +16,7 @@
 #pragma once
 
 #include "ipam/attachments/leaks.h"
-#include "lib/store/store.h"
+#include "lib/store/txn.h"
 
 /* --- findings ------------------------------------------------------------------------------- */
 
@@ -75,15 +75,12 @@ struct finding {
 	enum repair_how repair;
 	uint32_t link; /* of REPAIR_LINK */
 	/* What it was concluded from. Keys are relative and owned, like all texts here. */
-	struct store_compare *compares;
-	size_t n_compares;
-	struct store_op *ops;
-	size_t n_ops;
+	struct txn txn;
 };
 
 struct findings {
 	struct finding *v; /* by severity, the worst first, then by kind and thing */
-	size_t n;
+	size_t n, room;
 };
 void findings_done(struct findings *f);
 /* The same thing found to be wrong in the same way; NULL: not among them. */

@@ -32,15 +32,15 @@ static void block_without_index(struct audit *a, const struct seen_block *b)
 	char key[KEY_TEXT], text[PREFIX_TEXT];
 
 	key_host_block(key, b->owner->name, b->network, &b->block);
-	because(a, f, b->kv);
-	because(a, f, b->owner->kv);
-	because_absent(a, f, key);
+	because(f, b->kv);
+	because(f, b->owner->kv);
+	because_absent(f, key);
 	finding_says(a, f,
 		     "block %s belongs to node %s, which has no index of it, so its agent "
 		     "does not know of it",
 		     prefix_print(&b->block, text), b->owner->name);
 	finding_todo(a, f, "writes %s", key);
-	repair_put(a, f, key, index_value(b));
+	repair_put(f, key, index_value(b));
 }
 
 void audit_blocks(struct audit *a)
@@ -64,8 +64,8 @@ static void foreign_index(struct audit *a, const struct seen_index *x, const str
 	size_t held = audit_addresses_in(a, x->network, &x->block, x->node);
 	char text[PREFIX_TEXT];
 
-	because(a, f, x->kv);
-	because(a, f, b->kv);
+	because(f, x->kv);
+	because(f, b->kv);
 	finding_says(a, f, "node %s has an index of block %s, which belongs to node %s%s",
 		     x->node->name, prefix_print(&x->block, text), b->owner->name,
 		     own ? " and is in its index too" : "");
@@ -76,7 +76,7 @@ static void foreign_index(struct audit *a, const struct seen_index *x, const str
 			     held, held == 1 ? "" : "es", x->node->name, held == 1 ? "s" : "");
 	else
 		finding_todo(a, f, "deletes the index");
-	repair_delete(a, f, x->kv->key);
+	repair_delete(f, x->kv->key);
 }
 
 /* --- indexes without block ------------------------------------------------------------------ */
@@ -154,10 +154,10 @@ static void restore_block(struct audit *a, struct finding *f, const struct seen_
 		return;
 	}
 	/* While the extent is as it was, nobody can claim what overlaps it but itself. */
-	because(a, f, e->kv);
-	because(a, f, x->node->kv);
+	because(f, e->kv);
+	because(f, x->node->kv);
 	finding_todo(a, f, "writes %s for node %s again", key, x->node->name);
-	repair_put(a, f, key, block_value(a, x));
+	repair_put(f, key, block_value(a, x));
 }
 
 static void drop_index(struct audit *a, struct finding *f, const struct seen_index *x)
@@ -168,7 +168,7 @@ static void drop_index(struct audit *a, struct finding *f, const struct seen_ind
 	if (keys_of_host_addresses(beginning, x->node->name) == 0)
 		because_no_newer(a, f, beginning);
 	finding_todo(a, f, "deletes the index: no address of node %s lies in it", x->node->name);
-	repair_delete(a, f, x->kv->key);
+	repair_delete(f, x->kv->key);
 }
 
 static void index_without_block(struct audit *a, const struct seen_index *x, size_t n_indexes,
@@ -181,8 +181,8 @@ static void index_without_block(struct audit *a, const struct seen_index *x, siz
 	char key[KEY_TEXT], text[PREFIX_TEXT];
 
 	key_block(key, x->network, &x->block);
-	because(a, f, x->kv);
-	because_absent(a, f, key);
+	because(f, x->kv);
+	because_absent(f, key);
 	prefix_print(&x->block, text);
 	if (n_indexes > 1)
 		finding_says(a, f,
@@ -219,10 +219,10 @@ static void damaged_index(struct audit *a, const struct seen_index *x, const str
 	f = &a->findings.v[a->findings.n - 1];
 	if (a->failed || !b || !b->owner || b->owner != x->node || is_told_elsewhere(x->node))
 		return;
-	because(a, f, b->kv);
+	because(f, b->kv);
 	finding_left(a, f, "%s", "");
 	finding_todo(a, f, "writes it anew from %s", b->kv->key);
-	repair_put(a, f, x->kv->key, index_value(b));
+	repair_put(f, x->kv->key, index_value(b));
 }
 
 static void indexes_of_block(struct audit *a, const struct seen_index *v, size_t n)

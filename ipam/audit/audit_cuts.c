@@ -22,8 +22,8 @@ static void overlapping_blocks(struct audit *a)
 			continue;
 		}
 		f = finding_new(a, FINDING_OVERLAPPING_BLOCKS, SEVERITY_ERROR, b->kv->key);
-		because(a, f, outer->kv);
-		because(a, f, b->kv);
+		because(f, outer->kv);
+		because(f, b->kv);
 		finding_says(a, f,
 			     "block %s of node %s overlaps block %s of node %s: an address "
 			     "may be given twice",
@@ -53,8 +53,8 @@ static void overlapping_extents(struct audit *a)
 			continue;
 		}
 		f = finding_new(a, FINDING_OVERLAPPING_EXTENTS, SEVERITY_ERROR, e->kv->key);
-		because(a, f, outer->kv);
-		because(a, f, e->kv);
+		because(f, outer->kv);
+		because(f, e->kv);
 		finding_says(a, f, "%s", err.text);
 		finding_todo(a, f,
 			     "disable one of the two pools, wait until its blocks are given "
@@ -89,10 +89,10 @@ static void block_outside(struct audit *a, const struct seen_block *b, const str
 	struct finding *f = finding_new(a, FINDING_BLOCK_OUTSIDE, SEVERITY_ERROR, b->kv->key);
 	char text[PREFIX_TEXT], cidr[PREFIX_TEXT];
 
-	because(a, f, b->kv);
+	because(f, b->kv);
 	prefix_print(&b->block, text);
 	if (e) {
-		because(a, f, e->kv);
+		because(f, e->kv);
 		finding_says(a, f,
 			     "block %s of node %s is no block of %s, which is cut into /%u "
 			     "of %s",
@@ -137,14 +137,14 @@ static void restore_extent(struct audit *a, struct finding *f, const struct seen
 
 	snprintf(extent.made, sizeof(extent.made), "%s", a->in->now ?: "");
 	/* Without it nobody can claim from the pool, and nobody has cut anything since. */
-	because(a, f, p->kv);
+	because(f, p->kv);
 	if (keys_of_extents(beginning, b->network) == 0)
 		because_no_newer(a, f, beginning);
 	finding_todo(a, f, "writes %s: %s in blocks of /%u, as the pool and all its blocks say",
 		     key, prefix_print(&extent.cidr, text), extent.block_size);
 	if (extent_encode(&extent, &value) < 0)
 		value = NULL;
-	repair_put(a, f, key, value);
+	repair_put(f, key, value);
 }
 
 static void extent_missing(struct audit *a, const struct seen_block *b)
@@ -160,8 +160,8 @@ static void extent_missing(struct audit *a, const struct seen_block *b)
 		return;
 	why = cannot_restore(a, b, p);
 	f = finding_new(a, FINDING_EXTENT_MISSING, SEVERITY_ERROR, key);
-	because(a, f, b->kv);
-	because_absent(a, f, key);
+	because(f, b->kv);
+	because_absent(f, key);
 	finding_says(a, f,
 		     "pool %s has blocks on network %s, such as %s of node %s, but no "
 		     "extent: after an edit of the pool they could be cut anew",
@@ -180,9 +180,9 @@ static void deleted_pool(struct audit *a, const struct seen_block *b)
 	struct finding *f = finding_new(a, FINDING_DELETED_POOL, SEVERITY_NOTE, b->kv->key);
 	char key[KEY_TEXT], text[PREFIX_TEXT];
 
-	because(a, f, b->kv);
+	because(f, b->kv);
 	if (key_pool(key, b->record.pool) == 0)
-		because_absent(a, f, key);
+		because_absent(f, key);
 	finding_says(a, f, "pool %s was deleted, node %s still has its block %s with %zu address%s",
 		     b->record.pool, b->owner->name, prefix_print(&b->block, text), n,
 		     n == 1 ? "" : "es");
@@ -231,11 +231,11 @@ static void unused_extent(struct audit *a, const struct seen_extent *e)
 	    has_blocks(a, e))
 		return;
 	f = finding_new(a, FINDING_UNUSED_EXTENT, SEVERITY_NOTE, e->kv->key);
-	because(a, f, e->kv);
+	because(f, e->kv);
 	if (p)
-		because(a, f, p->kv);
+		because(f, p->kv);
 	else if (key_pool(key, e->pool) == 0)
-		because_absent(a, f, key);
+		because_absent(f, key);
 	if (keys_of_blocks(beginning, e->network) == 0)
 		because_no_newer(a, f, beginning);
 	finding_says(a, f,
@@ -243,7 +243,7 @@ static void unused_extent(struct audit *a, const struct seen_extent *e)
 		     "away",
 		     e->pool, p ? "on another network" : "gone");
 	finding_todo(a, f, "deletes the extent");
-	repair_delete(a, f, e->kv->key);
+	repair_delete(f, e->kv->key);
 }
 
 void audit_cuts(struct audit *a)

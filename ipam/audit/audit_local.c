@@ -67,7 +67,7 @@ static void without_key(struct audit *a, const struct audit_local *l, const stru
 	    key_address(key, l->node, held->network, &held->address) < 0)
 		return;
 	f = finding_new(a, FINDING_ATTACHMENT_WITHOUT_KEY, SEVERITY_WARNING, key);
-	because_absent(a, f, key);
+	because_absent(f, key);
 	finding_says(a, f, "%s holds %s, but etcd has no key of it", pod_of(x, pod),
 		     address_print(&held->address, text));
 	finding_todo(a, f, "the agent writes it within a second; if not, see roostctl status");
@@ -93,7 +93,7 @@ static void without_attachment(struct audit *a, const struct seen_address *s)
 					s->kv->key);
 	char text[ADDRESS_TEXT];
 
-	because(a, f, s->kv);
+	because(f, s->kv);
 	finding_says(a, f, "etcd says that this node uses %s, but its agent knows nothing of it",
 		     address_print(&s->address, text));
 	finding_todo(a, f,
@@ -204,7 +204,7 @@ static void lost_block(struct audit *a, const struct audit_block *b, const struc
 	char text[PREFIX_TEXT];
 
 	if (seen)
-		because(a, f, seen->kv);
+		because(f, seen->kv);
 	finding_says(a, f, "pods of this node use block %s, which belongs to node %s now",
 		     prefix_print(&b->block, text),
 		     seen && seen->owner ? seen->owner->name : "(nobody knows)");
@@ -221,9 +221,9 @@ static void file_without_block(struct audit *a, const struct audit_block *b,
 	char text[PREFIX_TEXT];
 
 	if (seen)
-		because(a, f, seen->kv);
+		because(f, seen->kv);
 	else
-		because_absent(a, f, key);
+		because_absent(f, key);
 	finding_says(a, f, "this node holds block %s, but in etcd it %s%s",
 		     prefix_print(&b->block, text), seen ? "belongs to node " : "is gone",
 		     seen ? seen->owner->name : "");
@@ -252,7 +252,7 @@ static void block_without_file(struct audit *a, const struct seen_block *b)
 					b->kv->key);
 	char text[PREFIX_TEXT];
 
-	because(a, f, b->kv);
+	because(f, b->kv);
 	finding_says(a, f, "block %s belongs to this node, but its run directory has no file of it",
 		     prefix_print(&b->block, text));
 	finding_todo(a, f,

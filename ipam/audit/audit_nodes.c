@@ -48,7 +48,7 @@ static struct finding *no_node(struct audit *a, const struct seen_node *n, const
 		     "record of its own",
 		     n->name, n->blocks, n->blocks == 1 ? "" : "s", n->indexes,
 		     n->indexes == 1 ? "" : "s", n->addresses, n->addresses == 1 ? "" : "es");
-	because_absent(a, f, key);
+	because_absent(f, key);
 	return f;
 }
 
@@ -85,12 +85,12 @@ static void reclaim_node(struct audit *a, const struct seen_node *n, const char 
 		char status[KEY_TEXT];
 
 		gather_all(a, &g);
-		because(a, f, n->removed);
+		because(f, n->removed);
 		if (key_status_node(status, n->name) == 0)
-			because_absent(a, f, status);
+			because_absent(f, status);
 		for (size_t i = 0; i < g.n; i++) {
-			because(a, f, g.kvs[i]);
-			repair_delete(a, f, g.kvs[i]->key);
+			because(f, g.kvs[i]);
+			repair_delete(f, g.kvs[i]->key);
 		}
 		finding_todo(a, f,
 			     "deletes %s (keys %zu to %zu of %zu): %s says that the machine is "
@@ -104,8 +104,8 @@ static void status_without_node(struct audit *a, const struct seen_node *n, cons
 	struct finding *f = finding_new(a, FINDING_STATUS_WITHOUT_NODE, SEVERITY_NOTE,
 					n->status->key);
 
-	because(a, f, n->status);
-	because_absent(a, f, key);
+	because(f, n->status);
+	because_absent(f, key);
 	finding_says(a, f, "there is a status of node %s, but no %s", n->name, key);
 	if (n->status->lease) {
 		finding_todo(a, f,
@@ -115,7 +115,7 @@ static void status_without_node(struct audit *a, const struct seen_node *n, cons
 		return;
 	}
 	finding_todo(a, f, "deletes the status: it has no lease, so no agent wrote it");
-	repair_delete(a, f, n->status->key);
+	repair_delete(f, n->status->key);
 }
 
 void audit_nodes(struct audit *a)
@@ -158,11 +158,11 @@ static void address_outside(struct audit *a, const struct seen_address *s,
 					b ? SEVERITY_ERROR : SEVERITY_WARNING, s->kv->key);
 	char text[ADDRESS_TEXT], block[PREFIX_TEXT];
 
-	because(a, f, s->kv);
-	because(a, f, s->node->kv);
+	because(f, s->kv);
+	because(f, s->node->kv);
 	address_print(&s->address, text);
 	if (b) {
-		because(a, f, b->kv);
+		because(f, b->kv);
 		finding_says(a, f,
 			     "node %s says that it uses %s, which lies in block %s of node "
 			     "%s",
@@ -173,7 +173,7 @@ static void address_outside(struct audit *a, const struct seen_address *s,
 	}
 	if (!s->reserved && s->node->record.boot && strcmp(s->boot, s->node->record.boot) != 0) {
 		finding_todo(a, f, "deletes the key: it is of an earlier boot, so its pod is gone");
-		repair_delete(a, f, s->kv->key);
+		repair_delete(f, s->kv->key);
 		return;
 	}
 	finding_todo(a, f,

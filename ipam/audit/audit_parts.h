@@ -104,13 +104,13 @@ void finding_todo(struct audit *a, struct finding *f, const char *fmt, ...) PRIN
 void finding_left(struct audit *a, struct finding *f, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* What it is concluded from: this key as it is; this one's absence; no new key in a range. */
-void because(struct audit *a, struct finding *f, const struct store_kv *kv);
-void because_absent(struct audit *a, struct finding *f, const char *key);
+void because(struct finding *f, const struct store_kv *kv);
+void because_absent(struct finding *f, const char *key);
 void because_no_newer(struct audit *a, struct finding *f, const char *beginning);
 
 /* What the repair does; value is taken and may be NULL for out of memory. */
-void repair_delete(struct audit *a, struct finding *f, const char *key);
-void repair_put(struct audit *a, struct finding *f, const char *key, char *value);
+void repair_delete(struct finding *f, const char *key);
+void repair_put(struct finding *f, const char *key, char *value);
 
 /* --- the parts ------------------------------------------------------------------------------ */
 

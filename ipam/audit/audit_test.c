@@ -122,15 +122,18 @@ static void print(FILE *out, const struct findings *f)
 	for (const struct finding *x = f->v; x < f->v + f->n; x++) {
 		fprintf(out, "%s %s %s:", finding_severity_name(x->severity),
 			finding_kind_name(x->kind), x->thing);
-		for (size_t i = 0; i < x->n_ops; i++)
-			fprintf(out, " %s%s%s%s", x->ops[i].kind == STORE_PUT ? "put " : "delete ",
-				x->ops[i].key, x->ops[i].value ? " " : "", x->ops[i].value ?: "");
+		for (size_t i = 0; i < x->txn.ops.n; i++)
+			fprintf(out, " %s%s%s%s",
+				x->txn.ops.v[i].kind == STORE_PUT ? "put " : "delete ",
+				x->txn.ops.v[i].key, x->txn.ops.v[i].value ? " " : "",
+				x->txn.ops.v[i].value ?: "");
 		if (x->repair == REPAIR_LINK)
 			fprintf(out, " delete link %u", x->link);
 		fprintf(out, "%s%s\n", *x->left ? " left: " : "", x->left);
 		assert_true(*x->sentence && *x->todo);
 		assert_int_equal(x->repair == REPAIR_NONE, *x->left != '\0');
-		assert_true(x->n_compares <= AUDIT_COMPARES_MAX && x->n_ops <= STORE_TXN_MAX);
+		assert_true(x->txn.compares.n <= AUDIT_COMPARES_MAX &&
+			    x->txn.ops.n <= STORE_TXN_MAX);
 	}
 }
 
@@ -167,16 +170,16 @@ static bool holds(struct world *w, const struct store_compare *c)
 
 static bool repair(struct world *w, const struct finding *f)
 {
-	for (size_t i = 0; i < f->n_compares; i++)
-		if (!holds(w, &f->compares[i]))
+	for (size_t i = 0; i < f->txn.compares.n; i++)
+		if (!holds(w, &f->txn.compares.v[i]))
 			return false;
-	for (size_t i = 0; i < f->n_ops; i++) {
-		if (f->ops[i].kind == STORE_PUT)
-			put_at(w, f->ops[i].key, f->ops[i].value, ++w->revision);
+	for (size_t i = 0; i < f->txn.ops.n; i++) {
+		if (f->txn.ops.v[i].kind == STORE_PUT)
+			put_at(w, f->txn.ops.v[i].key, f->txn.ops.v[i].value, ++w->revision);
 		else
-			drop(w, f->ops[i].key);
+			drop(w, f->txn.ops.v[i].key);
 	}
-	return f->n_ops > 0;
+	return f->txn.ops.n > 0;
 }
 
 /* Every repair is carried out, and then this is left. */
@@ -201,16 +204,16 @@ static void expect_refused_after_change(struct world *w, const char *want)
 	char from[512] = "";
 
 	assert_int_equal(f.n, 1);
-	for (size_t i = 0; i < f.v[0].n_compares; i++) {
-		const struct store_compare *c = &f.v[0].compares[i];
+	for (size_t i = 0; i < f.v[0].txn.compares.n; i++) {
+		const struct store_compare *c = &f.v[0].txn.compares.v[i];
 
 		snprintf(from + strlen(from), sizeof(from) - strlen(from), "%s%s%s%s", i ? " " : "",
 			 c->target == STORE_CREATE_REVISION && !c->range_end ? "!" : "", c->key,
 			 c->range_end ? "*" : "");
 	}
 	assert_string_equal(from, want);
-	for (size_t i = 0; i < f.v[0].n_compares; i++) {
-		const struct store_compare *c = &f.v[0].compares[i];
+	for (size_t i = 0; i < f.v[0].txn.compares.n; i++) {
+		const struct store_compare *c = &f.v[0].txn.compares.v[i];
 		char key[300];
 		struct store_kv *kv, old = { 0 };
 
@@ -428,7 +431,7 @@ static void a_large_node_goes_by_several_transactions(void **unused)
 	put(&w, "removed/n9", "{\"by\":\"me\",\"when\":\"2020-01-01T00:00:00Z\",\"now\":true}");
 	f = look(&w);
 	assert_int_equal(f.n, 3);
-	assert_int_equal(f.v[0].n_ops + f.v[1].n_ops + f.v[2].n_ops, 300);
+	assert_int_equal(f.v[0].txn.ops.n + f.v[1].txn.ops.n + f.v[2].txn.ops.n, 300);
 	findings_done(&f);
 	expect_after_repair(&w, "");
 	world_done(&w);
