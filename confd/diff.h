@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two texts as a unified diff of lines, as diff -u prints it, for people.
+ * Two texts as a unified diff for people, made by diff(1) of diffutils.
  *
- * Pure. The shortest edit (Myers) between what is left when the common head and tail are
- * taken away; texts that differ in more than DIFF_EDITS_MAX lines are shown as one block
- * out, one block in, so that time and memory stay bounded.
+ * Blocks for the milliseconds that diff takes. The texts may hold passwords: they lie in memory,
+ * never in a file.
  */
 #pragma once
 
 #include <stddef.h>
 
-#define DIFF_EDITS_MAX 1000
-#define DIFF_CONTEXT   3
+#include "lib/base/err.h"
 
 struct diff_side {
 	const char *name; /* for the head; "/dev/null" where there is no file */
@@ -19,5 +17,6 @@ struct diff_side {
 	size_t len;
 };
 
-/* "" when they are equal; free() it. 0 or -ENOMEM. */
-int diff_unified(const struct diff_side *before, const struct diff_side *after, char **ret);
+/* "" when they are equal; free() it. 0 or -errno with a sentence. */
+int diff_unified(const struct diff_side *before, const struct diff_side *after, char **ret,
+		 struct err *err);

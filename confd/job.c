@@ -234,9 +234,9 @@ static int print_difference(struct job *j, const char *text, size_t len, struct 
 		return 0;
 	before = (struct diff_side){ t.exists ? j->resource.dest : "/dev/null", t.text ?: "",
 				     t.len };
-	r = diff_unified(&before, &after, &shown);
+	r = diff_unified(&before, &after, &shown, err);
 	if (r < 0)
-		return err_set(err, r, "out of memory");
+		return r;
 	if (t.exists && !shown[0])
 		printf("mode or owner of %s would change\n", j->resource.dest);
 	else

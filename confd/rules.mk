@@ -5,7 +5,6 @@ PURE_TESTS += \
 	confd/bird/bird_mask_test \
 	confd/bird/bird_parse_test \
 	confd/bird/bird_reply_test \
-	confd/diff_test \
 	confd/kept_test \
 	confd/key_tree_test \
 	confd/mustache/mustache_blocks_test \

@@ -33,22 +33,16 @@ static void say_around(const struct ctl *ctl, struct json_object *config)
 	}
 }
 
-static int make_diff(struct json_object *config, char **ret)
+static int show_diff(const struct ctl *ctl, struct json_object *config, struct err *err)
 {
 	const char *running = text_at(config, "running"), *wanted = text_at(config, "wanted");
 	const struct diff_side before = { "running", running, strlen(running) },
 			       after = { "wanted", wanted, strlen(wanted) };
-
-	return diff_unified(&before, &after, ret);
-}
-
-static int show_diff(const struct ctl *ctl, struct json_object *config, struct err *err)
-{
 	AUTO(free) char *diff = NULL;
-	int r = make_diff(config, &diff);
+	int r = diff_unified(&before, &after, &diff, err);
 
 	if (r < 0)
-		return err_set(err, r, "out of memory");
+		return r;
 	if (ctl->out.format == OUT_JSON) {
 		json_object_object_add(config, "same", json_object_new_boolean(!*diff));
 		json_object_object_add(config, "diff", json_object_new_string(diff));
