@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
-#include "confd/bird/bird_parse_status.h"
+#include "confd/bird/bird_parse.h"
 
 #define BIRD_COMMAND_MAX          512
 #define BIRD_COMMAND_TIMEOUT_MS   5000
@@ -52,6 +52,10 @@ typedef void bird_reply_fn(int err, const struct bird_reply *reply, void *arg);
  */
 int bird_command(struct bird_control *c, const char *command, uint32_t timeout_ms,
 		 bird_reply_fn *fn, void *arg);
+
+/* bird_command() with an argument that is released after the callback, or without one. */
+int bird_ask(struct bird_control *c, const char *command, uint32_t timeout_ms, bird_reply_fn *fn,
+	     void *arg, void (*release)(void *arg));
 
 /* --- configure ------------------------------------------------------------------------------ */
 

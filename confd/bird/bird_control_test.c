@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Against a BIRD that misbehaves; the real ones are in the whole-system tests. */
-#include "confd/bird/bird_control_parts.h"
+#include "confd/bird/bird_control.c" /* looks at its timer */
 #include "confd/bird/bird_show.h"
 #include "confd/bird/fake_bird.h"
 

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "confd/bird/bird_parse_protocols.h"
-#include "confd/bird/bird_parse_status.h"
-#include "confd/bird/bird_parse_tables.h"
+#include "confd/bird/bird_parse.h"
 
 static size_t walked;
 

@@ -10,10 +10,7 @@
 #include <cmocka.h>
 
 #include "confd/bird/bird_golden.h"
-#include "confd/bird/bird_parse_protocols.h"
-#include "confd/bird/bird_parse_status.h"
-#include "confd/bird/bird_parse_tables.h"
-#include "confd/bird/bird_words.h"
+#include "confd/bird/bird_parse.h"
 
 static struct bird_reader reader;
 

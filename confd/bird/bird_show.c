@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "confd/bird/bird_control_parts.h"
-
 /* 5,000 peers are 100 ms of work for BIRD and half a second for BIRD 3 while others ask too. */
 #define SHOW_TIMEOUT_MS 20000
 

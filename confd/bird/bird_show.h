@@ -3,8 +3,7 @@
 #pragma once
 
 #include "confd/bird/bird_control.h"
-#include "confd/bird/bird_parse_protocols.h"
-#include "confd/bird/bird_parse_tables.h"
+#include "confd/bird/bird_parse.h"
 
 enum bird_view {
 	BIRD_VIEW_STATUS,        /* -> status */

@@ -11,7 +11,7 @@
 
 #include "confd/mustache/mustache_world.h"
 
-/* --- language --------------------------------------------------------------------------------- */
+/* --- language ------------------------------------------------------------------------------- */
 
 static void a_text_without_tags_is_itself(void **unused)
 {
@@ -107,7 +107,7 @@ static void delimiters_may_be_anything_and_end_with_the_template(void **unused)
 	expect("{{=| |=}}|#x||.||/x||! c |", "{\"x\":1}", "1");
 }
 
-/* --- lines ------------------------------------------------------------------------------------ */
+/* --- lines ---------------------------------------------------------------------------------- */
 
 static void only_one_tag_in_a_line_takes_the_line_with_it(void **unused)
 {
@@ -144,7 +144,7 @@ static void a_partial_inside_a_line_is_not_indented(void **unused)
 	expect_world(&deep, "{}", "\ta 1\n r\n\n\tb\n");
 }
 
-/* --- partials that do not end ----------------------------------------------------------------- */
+/* --- partials that do not end --------------------------------------------------------------- */
 
 static void recursion_without_end_is_an_error(void **unused)
 {
@@ -204,7 +204,7 @@ static void work_without_output_is_bounded(void **unused)
 		     &(struct mustache_options){ .max_output = 1000 }, -EFBIG, NULL);
 }
 
-/* --- strictness ------------------------------------------------------------------------------- */
+/* --- strictness ----------------------------------------------------------------------------- */
 
 static void strictness_names_what_is_missing(void **unused)
 {
@@ -255,7 +255,7 @@ static void sections_may_ask_for_what_is_not_there(void **unused)
 	expect_of(&world, data, &strict, "y");
 }
 
-/* --- what is wrong with a template ------------------------------------------------------------ */
+/* --- what is wrong with a template ---------------------------------------------------------- */
 
 static void a_bad_template_is_refused_with_position(void **unused)
 {
@@ -314,7 +314,7 @@ static void what_loading_says_is_passed_on(void **unused)
 		     "template \"p\" cannot be read: the disk says no");
 }
 
-/* --- sets ------------------------------------------------------------------------------------- */
+/* --- sets ----------------------------------------------------------------------------------- */
 
 static void each_template_is_loaded_once(void **unused)
 {
