@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "ctl/addresses.h"
-#include "ctl/frame/tree.h"
 #include "ctl/frame/verbs.h"
 #include "lib/json/json_out.h"
+#include "lib/json/tree.h"
 #include "lib/model/keys.h"
 #include "lib/model/model.h"
 

@@ -5,8 +5,8 @@
 
 #include "ctl/addresses.h"
 #include "ctl/blocks.h"
-#include "ctl/frame/tree.h"
 #include "ctl/frame/verbs.h"
+#include "lib/json/tree.h"
 #include "lib/model/keys.h"
 #include "lib/model/model.h"
 

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl/frame/tree.h"
 #include "ctl/frame/verbs.h"
 #include "ctl/nodes.h"
 #include "ctl/records/change.h"
 #include "lib/base/clock.h"
+#include "lib/json/tree.h"
 #include "lib/model/model.h"
 
 /* --- list ----------------------------------------------------------------------------------- */

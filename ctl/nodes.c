@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/frame/tree.h"
 #include "ctl/records/change.h"
+#include "lib/json/tree.h"
 #include "lib/model/lease_holder.h"
 
 #define KEYS_STATUS_NODE KEYS_STATUS "node/"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ctl/frame/out.h"
-#include "ctl/frame/tree.h"
+#include "lib/json/tree.h"
 
 static const char *text_at(struct json_object *object, const char *field)
 {

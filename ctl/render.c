@@ -5,8 +5,8 @@
 
 #include "confd/diff.h"
 #include "ctl/frame/ctl.h"
-#include "ctl/frame/tree.h"
 #include "ctl/frame/verbs.h"
+#include "lib/json/tree.h"
 
 #define EXIT_DIFFERS 1
 

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "ctl/frame/ctl.h"
-#include "ctl/frame/tree.h"
 #include "ctl/frame/verbs.h"
 #include "ctl/status_alone.h"
+#include "lib/json/tree.h"
 
 #define EXIT_PROBLEMS    1
 #define EXIT_UNREACHABLE 3

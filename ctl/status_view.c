@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ctl/frame/out.h"
-#include "ctl/frame/tree.h"
+#include "lib/json/tree.h"
 
 struct status_view status_view_new(void)
 {

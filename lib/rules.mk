@@ -29,6 +29,7 @@ PURE_TESTS += \
 	lib/json/json_stream_test \
 	lib/json/json_test \
 	lib/json/selector_test \
+	lib/json/tree_test \
 	lib/lease/lease_mirror_test \
 	lib/lease/lease_reply_test \
 	lib/model/keys_test \

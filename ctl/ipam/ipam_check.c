@@ -10,13 +10,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "ctl/frame/tree.h"
 #include "ctl/frame/verbs.h"
 #include "ctl/ipam/ipam_kernel.h"
 #include "ctl/ipam/ipam_local.h"
 #include "ipam/audit/audit.h"
 #include "lib/base/clock.h"
 #include "lib/json/json.h"
+#include "lib/json/tree.h"
 #include "lib/model/keys.h"
 #include "lib/model/lease_holder.h"
 #include "lib/store/store_sync.h"

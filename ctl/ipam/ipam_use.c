@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/frame/tree.h"
 #include "ipam/allocator/choose.h"
+#include "lib/json/tree.h"
 #include "lib/model/keys.h"
 #include "lib/model/lease_holder.h"
 

@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/frame/tree.h"
 #include "ctl/frame/verbs.h"
 #include "ctl/records/assign.h"
 #include "ctl/records/change.h"
 #include "ctl/records/record_verbs.h"
 #include "ctl/records/records_text.h"
+#include "lib/json/tree.h"
 
 /* --- apply ---------------------------------------------------------------------------------- */
 

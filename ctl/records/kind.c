@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "ctl/frame/command.h"
-#include "ctl/frame/tree.h"
 #include "lib/base/nearest.h"
+#include "lib/json/tree.h"
 
 const struct kind kinds[] = {
 	{ "config", KEY_CONFIG, "config", true, NULL },

@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/frame/tree.h"
 #include "ctl/frame/verbs.h"
 #include "ctl/records/assign.h"
 #include "ctl/records/effective.h"
+#include "lib/json/tree.h"
 #include "lib/model/model.h"
 
 const struct ctl_kvs *world_of(const struct world *world, const struct kind *kind)

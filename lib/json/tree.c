@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ctl/frame/tree.h"
+#include "lib/json/tree.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 struct tree tree_new(void)
 {
@@ -13,10 +15,41 @@ struct tree tree_new(void)
 
 void tree_add(struct tree *t, const char *name, struct json_object *value)
 {
-	if (value && t->object && json_object_object_add(t->object, name, value) == 0)
+	int r = -1;
+
+	if (value && t->object && json_object_is_type(t->object, json_type_array))
+		r = json_object_array_add(t->object, value);
+	else if (value && t->object && name)
+		r = json_object_object_add(t->object, name, value);
+	if (r == 0)
 		return;
 	json_object_put(value);
 	t->failed = true;
+}
+
+/* What could not be made is open all the same, so that every tree_close() has its own. */
+void tree_open(struct tree *t, const char *name, char bracket)
+{
+	struct json_object *inner = bracket == '[' ? json_object_new_array()
+						   : json_object_new_object();
+	bool made = !t->failed && t->depth < JSON_DEPTH_MAX;
+
+	if (made)
+		tree_add(t, name, inner);
+	else
+		json_object_put(inner);
+	if (t->depth < JSON_DEPTH_MAX)
+		t->outer[t->depth] = t->object;
+	t->depth++;
+	t->failed = t->failed || !made;
+	t->object = t->failed ? NULL : inner;
+}
+
+void tree_close(struct tree *t)
+{
+	t->depth--;
+	if (t->depth < JSON_DEPTH_MAX)
+		t->object = t->outer[t->depth];
 }
 
 void tree_share(struct tree *t, const char *name, struct json_object *value)
@@ -27,7 +60,20 @@ void tree_share(struct tree *t, const char *name, struct json_object *value)
 
 void tree_text(struct tree *t, const char *name, const char *text)
 {
-	tree_add(t, name, json_object_new_string(text));
+	tree_add(t, name, json_object_new_string(text ?: ""));
+}
+
+void tree_printf(struct tree *t, const char *name, const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list args;
+
+	va_start(args, fmt);
+	if (vasprintf(&text, fmt, args) < 0)
+		text = NULL;
+	va_end(args);
+	tree_add(t, name, text ? json_object_new_string(text) : NULL);
+	free(text);
 }
 
 void tree_some_text(struct tree *t, const char *name, const char *text)
@@ -68,23 +114,23 @@ void tree_merge(struct json_object *object, struct json_object *from)
 		json_object_object_add(object, name, json_object_get(value));
 }
 
-struct json_object *tree_texts(const struct texts *texts)
+void tree_texts(struct tree *t, const char *name, const struct texts *texts)
 {
-	struct json_object *array = json_object_new_array();
-
-	for (size_t i = 0; array && i < texts->n; i++)
-		json_object_array_add(array, json_object_new_string(texts->v[i]));
-	return array;
+	tree_open(t, name, '[');
+	for (size_t i = 0; i < texts->n; i++)
+		tree_text(t, NULL, texts->v[i]);
+	tree_close(t);
 }
 
 int tree_end(struct tree *t, struct json_object **ret)
 {
+	while (t->depth)
+		tree_close(t);
 	if (t->failed) {
 		json_object_put(t->object);
 		t->object = NULL;
 	}
-	*ret = t->object;
-	t->object = NULL;
+	*ret = TAKE(t->object);
 	return t->failed ? -ENOMEM : 0;
 }
 
@@ -98,4 +144,12 @@ int tree_end_in(struct tree *t, struct json_object *array)
 		r = -ENOMEM;
 	}
 	return r;
+}
+
+int tree_end_text(struct tree *t, char **ret)
+{
+	AUTO(json_put) struct json_object *object = NULL;
+	int r = tree_end(t, &object);
+
+	return r ?: json_print(object, ret);
 }
