@@ -9,7 +9,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/daemon/store_open.h"
-#include "lib/lease/store_lease.h"
+#include "lib/lease/lease_store.h"
 
 /* --- etcd ----------------------------------------------------------------------------------- */
 
@@ -324,7 +324,7 @@ static int open_leases(struct agent *a, struct err *err)
 	const struct settings *s = a->settings;
 	const struct prefix *own = a->identity.ipv4.address.family ? &a->identity.ipv4
 								   : &a->identity.ipv6;
-	struct store_lease_options o = {
+	struct lease_store_options o = {
 		.servers = s->lease.servers,
 		.network = s->lease.network,
 		.prefix = s->etcd.prefix,
@@ -337,7 +337,7 @@ static int open_leases(struct agent *a, struct err *err)
 	};
 
 	a->server = "lease-server";
-	return store_lease_new(a->event, &o, &a->store, err);
+	return lease_store_new(a->event, &o, &a->store, err);
 }
 
 static int open_etcd(struct agent *a, struct err *warning, struct err *err)

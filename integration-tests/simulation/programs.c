@@ -185,7 +185,7 @@ static bool block_in_use(const char *network, const struct prefix *block, void *
 static struct store *open_leases(struct process *p, const struct address *address)
 {
 	struct machine *m = p->machine;
-	struct store_lease_options o = {
+	struct lease_store_options o = {
 		.servers = "http://192.0.2.101:10253,http://192.0.2.102:10253",
 		.network = "_",
 		.prefix = SIM_PREFIX,
@@ -199,7 +199,7 @@ static struct store *open_leases(struct process *p, const struct address *addres
 	if (m->pinned)
 		o.address = *address;
 	m->pinned = true;
-	if (store_lease_new(NULL, &o, &p->leases, &err) < 0)
+	if (lease_store_new(NULL, &o, &p->leases, &err) < 0)
 		abort();
 	return p->leases;
 }

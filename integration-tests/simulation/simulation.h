@@ -30,7 +30,7 @@
 #include "controller/state/elect.h"
 #include "lib/base/timers.h"
 #include "lib/daemon/health.h"
-#include "lib/lease/store_lease.h"
+#include "lib/lease/lease_store.h"
 #include "lib/store/store_memory.h"
 
 #define SIM_PREFIX      "/roost/"

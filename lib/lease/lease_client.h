@@ -2,7 +2,7 @@
 /*
  * A client of the lease server: asks, and follows the leases of one network.
  *
- *   servers -> HTTP -> [lease_client] -> lease_reply -> store_lease
+ *   servers -> HTTP -> [lease_client] -> lease_reply -> lease_store
  *
  * Stays with one server while it answers, goes to the next at once when it does not,
  * and waits (0.1 s growing to 5 s, jittered, or as long as the server asks for) after a

@@ -150,8 +150,7 @@ static int changes_of(const char *text, struct lease_changes *ret)
 static void events_and_snapshots(void **unused)
 {
 	AUTO_DONE(lease_changes_done)
-	struct lease_changes events = { 0 },
-			     all = { 0 }, none = { 0 };
+	struct lease_changes events = { 0 }, all = { 0 }, none = { 0 };
 
 	assert_int_equal(changes_of("{\"events\":[{\"type\":\"removed\",\"lease\":{\"Subnet\":"
 				    "\"10.5.1.0/24\"}},{\"type\":\"added\",\"lease\":{\"Subnet\":"

@@ -4,7 +4,7 @@
  *
  *   [store] -> watch_store -> state -> desired -> delta -> apply -> status
  *
- * One interface, three makers: store_etcd.h (etcd itself), store_lease.h (the
+ * One interface, three makers: store_etcd.h (etcd itself), lease_store.h (the
  * records that follow from a lease server, for nodes without etcd) and
  * store_fake.h (in memory, for tests, with faults on demand). What is said of etcd
  * below holds for whatever server there is. Everything runs on the caller's loop, nothing blocks,

@@ -2,7 +2,7 @@
 /*
  * A store in memory: etcd's semantics in this process, for makers of stores.
  *
- *   user -> store.h -> store_lease (the lease server's world) -┐
+ *   user -> store.h -> lease_store (the lease server's world) -┐
  *                      store_fake (tests, with faults)  -------┴-> [store_memory] -> memory_etcd
  *
  * No thread, no clock, no loop of its own. A call is queued when it is started;

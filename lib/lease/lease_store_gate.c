@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/lease/store_lease_parts.h"
+#include "lib/lease/lease_store_parts.h"
 #include "lib/model/model.h"
 #include "lib/model/vtep.h"
 

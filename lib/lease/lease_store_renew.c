@@ -4,7 +4,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/endpoint.h"
-#include "lib/lease/store_lease_parts.h"
+#include "lib/lease/lease_store_parts.h"
 
 #define SPREAD 256
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lib/lease/store_lease.h"
+#include "lib/lease/lease_store.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/lease/store_lease_parts.h"
+#include "lib/lease/lease_store_parts.h"
 
 #define MINUTE_MS    60000
 #define POLL_MINUTES 5
@@ -143,7 +143,7 @@ static const struct memory_hooks hooks = {
 static const struct lease_client_handlers handlers = { on_network, on_changes, on_watching,
 						       on_trouble };
 
-static int make_names(struct lease_store *s, const struct store_lease_options *o)
+static int make_names(struct lease_store *s, const struct lease_store_options *o)
 {
 	char relative[KEY_TEXT];
 	int r = key_node(relative, o->node);
@@ -173,7 +173,7 @@ static int make_sources(struct lease_store *s)
 	return r < 0 ? r : 0;
 }
 
-int store_lease_new(sd_event *event, const struct store_lease_options *o, struct store **ret,
+int lease_store_new(sd_event *event, const struct lease_store_options *o, struct store **ret,
 		    struct err *err)
 {
 	struct lease_store *s = calloc(1, sizeof(*s));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside store_lease: renewals, and what waits for the server, share this. */
+/* Inside lease_store: renewals, and what waits for the server, share this. */
 #pragma once
 
 #include <systemd/sd-event.h>
 
 #include "lib/lease/lease_client.h"
 #include "lib/lease/lease_mirror.h"
-#include "lib/lease/store_lease.h"
+#include "lib/lease/lease_store.h"
 #include "lib/model/keys.h"
 #include "lib/store/store_memory.h"
 
@@ -48,7 +48,7 @@ struct lease_store {
 	void *arg;
 };
 
-/* store_lease_renew.c */
+/* lease_store_renew.c */
 /* Keys may have changed, and when to renew with them. */
 void lease_store_mirrored(struct lease_store *s, bool changed);
 /* Just given or renewed, by the answer to a request that was sent then. */
@@ -63,6 +63,6 @@ void lease_store_assert(struct lease_store *s);
 /* Each minute: asks for our lease where the last confirmation is getting old. */
 int lease_store_check(sd_event_source *source, uint64_t usec, void *store);
 
-/* store_lease_gate.c: what becomes of a request; memory_hooks.verdict. */
+/* lease_store_gate.c: what becomes of a request; memory_hooks.verdict. */
 struct memory_verdict lease_store_verdict(struct memory *m, enum memory_kind kind,
 					  const struct store_txn *txn, const char *key);

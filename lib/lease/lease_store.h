@@ -2,7 +2,7 @@
 /*
  * The store over a lease server: for a node that has no credentials for etcd.
  *
- *   store.h -> [store_lease] -> store_memory: the records, made of leases (lease_mirror.h)
+ *   store.h -> [lease_store] -> store_memory: the records, made of leases (lease_mirror.h)
  *                            -> lease_client: the server
  *
  * Everything above sees etcd's keys, as lib/lease/lease_mirror.h makes them. Three transactions
@@ -29,7 +29,7 @@
 #include "lib/http/http.h"
 #include "lib/store/store.h"
 
-struct store_lease_options {
+struct lease_store_options {
 	const char *servers;    /* "https://10.0.0.1:10253,https://10.0.0.2:10253" */
 	const char *network;    /* "_": the default one */
 	const char *prefix;     /* of all keys */
@@ -43,5 +43,5 @@ struct store_lease_options {
 };
 
 /* -EINVAL with the reason, or -ENOMEM. Asks the server at once. */
-int store_lease_new(sd_event *event, const struct store_lease_options *options, struct store **ret,
+int lease_store_new(sd_event *event, const struct lease_store_options *options, struct store **ret,
 		    struct err *err);

@@ -3,7 +3,7 @@
  * The store over a lease server that the test plays itself: one server on a unix socket, whose
  * answers are scripted and whose requests are noted as lines.
  */
-#include "lib/lease/store_lease.h"
+#include "lib/lease/lease_store.h"
 
 #include "lib/daemon/serve_lab.h"
 #include "lib/store/store_stats.h"
@@ -150,7 +150,7 @@ static bool in_use(const char *network, const struct prefix *block, void *arg)
 static void open_store(const char *address)
 {
 	static const struct store_watch_handlers handlers = { on_put, on_deleted, NULL };
-	struct store_lease_options o = {
+	struct lease_store_options o = {
 		.network = "_", .prefix = "/r/", .node = "n1", .minute_ms = 300, .in_use = in_use
 	};
 	struct store_watch *watch;
@@ -161,7 +161,7 @@ static void open_store(const char *address)
 	o.servers = url;
 	if (address)
 		assert_int_equal(address_parse(address, &o.address), 0);
-	assert_int_equal(store_lease_new(lab.event, &o, &t.store, &err), 0);
+	assert_int_equal(lease_store_new(lab.event, &o, &t.store, &err), 0);
 	store_on_notice(t.store, on_notice, NULL);
 	assert_int_equal(store_watch(t.store, "/r/", "/r0", &handlers, NULL, &watch), 0);
 }
@@ -492,12 +492,12 @@ static void quiet_is_no_trouble(void **unused)
 
 static void bad_servers_are_refused(void **unused)
 {
-	struct store_lease_options o = {
+	struct lease_store_options o = {
 		.network = "_", .prefix = "/r/", .node = "n1", .servers = "http://a/b"
 	};
 	struct err err = { "" };
 
-	assert_int_equal(store_lease_new(lab.event, &o, &t.store, &err), -EINVAL);
+	assert_int_equal(lease_store_new(lab.event, &o, &t.store, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "lease server \"http://a/b\""));
 	t.store = NULL;
 }
