@@ -5,257 +5,203 @@
 #include <string.h>
 
 #include "lib/base/base64.h"
-#include "lib/json/json_stream.h"
+#include "lib/json/json_out.h"
 
-/* A request is a tree; once a step failed for want of memory, ok stays false and no text is made.
- */
-struct builder {
-	bool ok;
-};
-
-static struct json_object *object(struct builder *b)
-{
-	struct json_object *o = json_object_new_object();
-
-	if (!o)
-		b->ok = false;
-	return o;
-}
-
-static void add(struct builder *b, struct json_object *o, const char *name, struct json_object *v)
-{
-	if (v && b->ok &&
-	    json_object_object_add_ex(o, name, v, JSON_C_OBJECT_ADD_CONSTANT_KEY) == 0)
-		return;
-	json_object_put(v);
-	b->ok = false;
-}
-
-static void add_text(struct builder *b, struct json_object *o, const char *name, const char *text)
-{
-	add(b, o, name, json_object_new_string(text));
-}
-
-static void add_number(struct builder *b, struct json_object *o, const char *name, int64_t n)
+/* 64-bit numbers are texts. */
+static void add_number(struct json_out *out, const char *name, int64_t n)
 {
 	char text[24];
 
 	snprintf(text, sizeof(text), "%" PRId64, n);
-	add_text(b, o, name, text);
+	json_out_text(out, name, text);
 }
 
-static void add_true(struct builder *b, struct json_object *o, const char *name, bool v)
+static void add_true(struct json_out *out, const char *name, bool v)
 {
 	if (v)
-		add(b, o, name, json_object_new_boolean(true));
+		json_out_bool(out, name, true);
 }
 
-static void add_bytes(struct builder *b, struct json_object *o, const char *name, const char *data,
-		      size_t n)
+static void add_bytes(struct json_out *out, const char *name, const char *data, size_t n)
 {
 	AUTO(free) char *text = malloc(BASE64_LENGTH(n) + 1);
 
 	if (!text) {
-		b->ok = false;
+		out->failed = true;
 		return;
 	}
 	base64_encode(data, n, text);
-	add_text(b, o, name, text);
+	json_out_text(out, name, text);
 }
 
-static void add_key(struct builder *b, struct json_object *o, const char *name, const char *key)
+static void add_key(struct json_out *out, const char *name, const char *key)
 {
 	if (key)
-		add_bytes(b, o, name, key, strlen(key));
+		add_bytes(out, name, key, strlen(key));
 }
 
-static char *to_text(struct builder *b, struct json_object *o)
+static struct json_out open_request(void)
 {
-	const char *text = NULL;
-	char *copy = NULL;
+	struct json_out out = { 0 };
 
-	if (b->ok)
-		text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN |
-								 JSON_C_TO_STRING_NOSLASHESCAPE);
-	if (text)
-		copy = strdup(text);
-	json_object_put(o);
-	return copy;
+	json_out_open(&out, NULL, '{');
+	return out;
+}
+
+static char *take_request(struct json_out *out)
+{
+	char *text;
+
+	json_out_close(out, '}');
+	return json_out_take(out, &text) < 0 ? NULL : text;
 }
 
 char *etcd_encode_range(const struct etcd_range *range)
 {
-	struct builder b = { true };
-	struct json_object *o = object(&b);
+	struct json_out out = open_request();
 
-	add_bytes(&b, o, "key", range->key, range->key_len);
-	add_key(&b, o, "range_end", range->range_end);
+	add_bytes(&out, "key", range->key, range->key_len);
+	add_key(&out, "range_end", range->range_end);
 	if (range->limit)
-		add_number(&b, o, "limit", range->limit);
+		add_number(&out, "limit", range->limit);
 	if (range->revision)
-		add_number(&b, o, "revision", range->revision);
-	add_true(&b, o, "keys_only", range->keys_only);
-	add_true(&b, o, "serializable", range->serializable);
-	return to_text(&b, o);
+		add_number(&out, "revision", range->revision);
+	add_true(&out, "keys_only", range->keys_only);
+	add_true(&out, "serializable", range->serializable);
+	return take_request(&out);
 }
 
-static const char *const target_names[] = {
-	[STORE_VALUE] = "VALUE",
-	[STORE_VERSION] = "VERSION",
-	[STORE_CREATE_REVISION] = "CREATE",
-	[STORE_MOD_REVISION] = "MOD",
-	[STORE_LEASE] = "LEASE",
-};
-static const char *const number_names[] = {
-	[STORE_VERSION] = "version",
-	[STORE_CREATE_REVISION] = "create_revision",
-	[STORE_MOD_REVISION] = "mod_revision",
-	[STORE_LEASE] = "lease",
-};
-static const char *const relation_names[] = {
-	[STORE_EQUAL] = "EQUAL",
-	[STORE_NOT_EQUAL] = "NOT_EQUAL",
-	[STORE_GREATER] = "GREATER",
-	[STORE_LESS] = "LESS",
-};
-
-static struct json_object *compare(struct builder *b, const struct store_compare *c)
+static void add_compare(struct json_out *out, const struct store_compare *c)
 {
-	struct json_object *o = object(b);
+	static const char *const targets[] = {
+		[STORE_VALUE] = "VALUE",
+		[STORE_VERSION] = "VERSION",
+		[STORE_CREATE_REVISION] = "CREATE",
+		[STORE_MOD_REVISION] = "MOD",
+		[STORE_LEASE] = "LEASE",
+	};
+	static const char *const numbers[] = {
+		[STORE_VERSION] = "version",
+		[STORE_CREATE_REVISION] = "create_revision",
+		[STORE_MOD_REVISION] = "mod_revision",
+		[STORE_LEASE] = "lease",
+	};
+	static const char *const relations[] = {
+		[STORE_EQUAL] = "EQUAL",
+		[STORE_NOT_EQUAL] = "NOT_EQUAL",
+		[STORE_GREATER] = "GREATER",
+		[STORE_LESS] = "LESS",
+	};
 
-	add_text(b, o, "target", target_names[c->target]);
-	add_text(b, o, "result", relation_names[c->relation]);
-	add_key(b, o, "key", c->key);
-	add_key(b, o, "range_end", c->range_end);
+	json_out_open(out, NULL, '{');
+	json_out_text(out, "target", targets[c->target]);
+	json_out_text(out, "result", relations[c->relation]);
+	add_key(out, "key", c->key);
+	add_key(out, "range_end", c->range_end);
 	if (c->target == STORE_VALUE)
-		add_bytes(b, o, "value", c->value, c->value_len);
+		add_bytes(out, "value", c->value, c->value_len);
 	else
-		add_number(b, o, number_names[c->target], c->number);
-	return o;
+		add_number(out, numbers[c->target], c->number);
+	json_out_close(out, '}');
 }
 
-static void put_fields(struct builder *b, struct json_object *o, const struct store_op *op)
-{
-	if (!op->keep_value)
-		add_bytes(b, o, "value", op->value, op->value_len);
-	add_true(b, o, "ignore_value", op->keep_value);
-	if (op->lease && !op->keep_lease)
-		add_number(b, o, "lease", op->lease);
-	add_true(b, o, "ignore_lease", op->keep_lease);
-}
-
-static void get_fields(struct builder *b, struct json_object *o, const struct store_op *op)
-{
-	if (op->limit)
-		add_number(b, o, "limit", op->limit);
-	add_true(b, o, "keys_only", op->keys_only);
-	add_true(b, o, "count_only", op->count_only);
-	if (op->newest_first) {
-		add_text(b, o, "sort_target", "MOD");
-		add_text(b, o, "sort_order", "DESCEND");
-	}
-}
-
-static struct json_object *operation(struct builder *b, const struct store_op *op)
+static void add_operation(struct json_out *out, const struct store_op *op)
 {
 	static const char *const names[] = {
 		[STORE_GET] = "request_range",
 		[STORE_PUT] = "request_put",
 		[STORE_DELETE] = "request_delete_range",
 	};
-	struct json_object *outer = object(b), *o = object(b);
 
-	add_key(b, o, "key", op->key);
-	add_key(b, o, "range_end", op->range_end);
-	if (op->kind == STORE_PUT)
-		put_fields(b, o, op);
-	else if (op->kind == STORE_GET)
-		get_fields(b, o, op);
-	add(b, outer, names[op->kind], o);
-	return outer;
+	json_out_open(out, NULL, '{');
+	json_out_open(out, names[op->kind], '{');
+	add_key(out, "key", op->key);
+	add_key(out, "range_end", op->range_end);
+	if (op->kind == STORE_PUT) {
+		if (!op->keep_value)
+			add_bytes(out, "value", op->value, op->value_len);
+		add_true(out, "ignore_value", op->keep_value);
+		if (op->lease && !op->keep_lease)
+			add_number(out, "lease", op->lease);
+		add_true(out, "ignore_lease", op->keep_lease);
+	} else if (op->kind == STORE_GET) {
+		if (op->limit)
+			add_number(out, "limit", op->limit);
+		add_true(out, "keys_only", op->keys_only);
+		add_true(out, "count_only", op->count_only);
+		if (op->newest_first) {
+			json_out_text(out, "sort_target", "MOD");
+			json_out_text(out, "sort_order", "DESCEND");
+		}
+	}
+	json_out_close(out, '}');
+	json_out_close(out, '}');
 }
 
-static void append(struct builder *b, struct json_object *array, struct json_object *v)
+static void add_operations(struct json_out *out, const char *name, const struct store_op *ops,
+			   size_t n)
 {
-	if (v && b->ok && json_object_array_add(array, v) == 0)
-		return;
-	json_object_put(v);
-	b->ok = false;
-}
-
-static void add_operations(struct builder *b, struct json_object *o, const char *name,
-			   const struct store_op *ops, size_t n)
-{
-	struct json_object *array;
-
 	if (!n)
 		return;
-	array = json_object_new_array();
-	b->ok = b->ok && array;
+	json_out_open(out, name, '[');
 	for (size_t i = 0; i < n; i++)
-		append(b, array, operation(b, &ops[i]));
-	add(b, o, name, array);
+		add_operation(out, &ops[i]);
+	json_out_close(out, ']');
 }
 
 char *etcd_encode_txn(const struct store_txn *txn)
 {
-	struct builder b = { true };
-	struct json_object *o = object(&b);
+	struct json_out out = open_request();
 
 	if (txn->n_compares) {
-		struct json_object *array = json_object_new_array();
-
-		b.ok = b.ok && array;
+		json_out_open(&out, "compare", '[');
 		for (size_t i = 0; i < txn->n_compares; i++)
-			append(&b, array, compare(&b, &txn->compares[i]));
-		add(&b, o, "compare", array);
+			add_compare(&out, &txn->compares[i]);
+		json_out_close(&out, ']');
 	}
-	add_operations(&b, o, "success", txn->success, txn->n_success);
-	add_operations(&b, o, "failure", txn->failure, txn->n_failure);
-	return to_text(&b, o);
+	add_operations(&out, "success", txn->success, txn->n_success);
+	add_operations(&out, "failure", txn->failure, txn->n_failure);
+	return take_request(&out);
 }
 
 char *etcd_encode_grant(int64_t id, int64_t ttl)
 {
-	struct builder b = { true };
-	struct json_object *o = object(&b);
+	struct json_out out = open_request();
 
-	add_number(&b, o, "ID", id);
-	add_number(&b, o, "TTL", ttl);
-	return to_text(&b, o);
+	add_number(&out, "ID", id);
+	add_number(&out, "TTL", ttl);
+	return take_request(&out);
 }
 
 char *etcd_encode_lease(int64_t id)
 {
-	struct builder b = { true };
-	struct json_object *o = object(&b);
+	struct json_out out = open_request();
 
-	add_number(&b, o, "ID", id);
-	return to_text(&b, o);
+	add_number(&out, "ID", id);
+	return take_request(&out);
 }
 
 char *etcd_encode_login(const char *user, const char *password)
 {
-	struct builder b = { true };
-	struct json_object *o = object(&b);
+	struct json_out out = open_request();
 
-	add_text(&b, o, "name", user);
-	add_text(&b, o, "password", password);
-	return to_text(&b, o);
+	json_out_text(&out, "name", user);
+	json_out_text(&out, "password", password);
+	return take_request(&out);
 }
 
 char *etcd_encode_watch(int64_t watch_id, const char *key, const char *range_end,
 			int64_t start_revision)
 {
-	struct builder b = { true };
-	struct json_object *outer = object(&b), *o = object(&b);
+	struct json_out out = open_request();
 
-	add_number(&b, o, "watch_id", watch_id);
-	add_key(&b, o, "key", key);
-	add_key(&b, o, "range_end", range_end);
-	add_number(&b, o, "start_revision", start_revision);
-	add_true(&b, o, "fragment", true);
-	add_true(&b, o, "progress_notify", true);
-	add(&b, outer, "create_request", o);
-	return to_text(&b, outer);
+	json_out_open(&out, "create_request", '{');
+	add_number(&out, "watch_id", watch_id);
+	add_key(&out, "key", key);
+	add_key(&out, "range_end", range_end);
+	add_number(&out, "start_revision", start_revision);
+	add_true(&out, "fragment", true);
+	add_true(&out, "progress_notify", true);
+	json_out_close(&out, '}');
+	return take_request(&out);
 }

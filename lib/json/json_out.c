@@ -32,6 +32,7 @@ static void put(struct json_out *out, const char *text, size_t len)
 
 static void put_quoted(struct json_out *out, const char *text)
 {
+	static const char controls[] = "\b\t\n\f\r", letters[] = "btnfr";
 	char escaped[8];
 
 	put(out, "\"", 1);
@@ -47,6 +48,9 @@ static void put_quoted(struct json_out *out, const char *text)
 			break;
 		if (*text == '"' || *text == '\\')
 			snprintf(escaped, sizeof(escaped), "\\%c", *text);
+		else if (strchr(controls, *text))
+			snprintf(escaped, sizeof(escaped), "\\%c",
+				 letters[strchr(controls, *text) - controls]);
 		else
 			snprintf(escaped, sizeof(escaped), "\\u%04x", (unsigned char)*text);
 		put(out, escaped, strlen(escaped));
