@@ -5,30 +5,42 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "agent/bird/desired_bird_parts.h"
+#include "agent/bird/bird_tree.h"
+#include "lib/base/array.h"
 #include "lib/base/secret.h"
+#include "lib/base/sort.h"
 #include "lib/json/json.h"
+#include "lib/model/lease_holder.h"
 
-/* --- small things --------------------------------------------------------------------------- */
+struct bird_offer {
+	struct bird_session session;
+	const struct peer *peer; /* NULL: mesh */
+	bool unfit, taken;       /* taken: its texts are the plan's */
+};
 
-void *bird_grow(void *v, size_t n, size_t size)
+struct bird_offers {
+	struct bird_offer *v;
+	size_t n, room;
+};
+
+/* Another node, as far as a session with it is concerned. */
+struct bird_other {
+	const struct bird_node *node;
+	struct labels labels;
+	uint32_t asn;
+	struct address cluster_id;
+};
+
+/* --- problems and secrets ------------------------------------------------------------------- */
+
+PRINTF_LIKE(5, 6)
+static int problem(struct bird_making *m, enum bird_level level, const char *kind, const char *name,
+		   const char *fmt, ...)
 {
-	return n & (n - 1) ? v : reallocarray(v, n ? 2 * n : 1, size);
-}
-
-int bird_problem(struct bird_making *m, enum bird_level level, const char *kind, const char *name,
-		 const char *fmt, ...)
-{
-	struct bird_plan *plan = &m->plan;
 	struct bird_problem p = { .level = level };
-	struct bird_problem *v;
 	va_list ap;
 	int n;
 
-	v = bird_grow(plan->problems, plan->n_problems, sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	plan->problems = v;
 	va_start(ap, fmt);
 	n = vasprintf(&p.text, fmt, ap);
 	va_end(ap);
@@ -38,7 +50,11 @@ int bird_problem(struct bird_making *m, enum bird_level level, const char *kind,
 		free(p.text);
 		return -ENOMEM;
 	}
-	plan->problems[plan->n_problems++] = p;
+	if (array_append(&m->plan.problems, p) < 0) {
+		free(p.record);
+		free(p.text);
+		return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -51,41 +67,34 @@ static int problem_order(const void *a, const void *b)
 }
 
 /* The same word may come from the mesh of a selector a thousand times. */
-static void drop_repeated(struct bird_plan *plan)
+static void sort_problems(struct bird_plan *plan)
 {
+	struct bird_problem *v = plan->problems.v;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < plan->n_problems; i++) {
-		struct bird_problem *p = &plan->problems[i];
-
-		if (kept && problem_order(&plan->problems[kept - 1], p) == 0) {
-			free(p->record);
-			free(p->text);
+	if (plan->problems.n)
+		qsort(v, plan->problems.n, sizeof(*v), problem_order);
+	for (size_t i = 0; i < plan->problems.n; i++) {
+		if (kept && problem_order(&v[kept - 1], &v[i]) == 0) {
+			free(v[i].record);
+			free(v[i].text);
 		} else {
-			plan->problems[kept++] = *p;
+			v[kept++] = v[i];
 		}
 	}
-	plan->n_problems = kept;
+	plan->problems.n = kept;
 }
 
-static int keep_secret(struct bird_plan *plan, const char *text, const char **ret)
+/* There is room for all of the input's passwords. NULL: no memory. */
+static const char *keep_secret(struct bird_plan *plan, const char *text)
 {
-	const char **v;
-
 	for (size_t i = plan->secrets.n; i-- > 0;)
-		if (strcmp(plan->secrets.v[i], text) == 0) {
-			*ret = plan->secrets.v[i];
-			return 0;
-		}
-	v = bird_grow(plan->secrets.v, plan->secrets.n, sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	plan->secrets.v = v;
-	*ret = strdup(text);
-	if (!*ret)
-		return -ENOMEM;
-	v[plan->secrets.n++] = *ret;
-	return 0;
+		if (strcmp(plan->secrets.v[i], text) == 0)
+			return plan->secrets.v[i];
+	text = strdup(text);
+	if (text)
+		plan->secrets.v[plan->secrets.n++] = text;
+	return text;
 }
 
 static const struct bird_password *find_password(const struct bird_input *in, const char *path)
@@ -96,29 +105,26 @@ static const struct bird_password *find_password(const struct bird_input *in, co
 	return NULL;
 }
 
-int bird_secret(struct bird_making *m, const char *kind, const char *name, const char *field,
-		const char *path, const char **ret)
+/* 1 and *ret (NULL for no file), 0 when it cannot be had (reported as a problem), or -ENOMEM. */
+static int secret(struct bird_making *m, const char *kind, const char *name, const char *field,
+		  const char *path, const char **ret)
 {
 	const struct bird_password *found;
-	const char *text = NULL;
 	struct err why;
-	int r;
 
 	*ret = NULL;
 	if (!path || !path[0])
 		return 1;
 	found = find_password(m->in, path);
 	if (!found || !found->text)
-		r = bird_problem(m, BIRD_PROBLEM, kind, name,
-				 "field \"%s\": %s; left out until it can be read", field,
-				 found && found->reason ? found->reason : "was not read");
-	else if (password_check(found->text, &why) < 0)
-		r = bird_problem(m, BIRD_PROBLEM, kind, name, "field \"%s\": %s: %s; left out",
-				 field, path, why.text);
-	else
-		r = keep_secret(&m->plan, found->text, &text) ?: 1;
-	*ret = text;
-	return r;
+		return problem(m, BIRD_PROBLEM, kind, name,
+			       "field \"%s\": %s; left out until it can be read", field,
+			       found && found->reason ? found->reason : "was not read");
+	if (password_check(found->text, &why) < 0)
+		return problem(m, BIRD_PROBLEM, kind, name, "field \"%s\": %s: %s; left out", field,
+			       path, why.text);
+	*ret = keep_secret(&m->plan, found->text);
+	return *ret ? 1 : -ENOMEM;
 }
 
 /* --- blocks --------------------------------------------------------------------------------- */
@@ -163,13 +169,656 @@ static int announced_blocks(struct bird_making *m)
 	return 0;
 }
 
+/* --- names ---------------------------------------------------------------------------------- */
+
+#define HASH_TEXT 9
+
+/* FNV-1a; names that differ only in marks that BIRD does not take stay different. */
+static const char *hash_text(const char *text, char *ret)
+{
+	uint32_t h = 2166136261U;
+
+	for (; *text; text++)
+		h = (h ^ (uint8_t)*text) * 16777619U;
+	snprintf(ret, HASH_TEXT, "%08x", h);
+	return ret;
+}
+
+/* Letters and digits as they are, all else as '_'. */
+static void plain(char *text)
+{
+	for (; *text; text++)
+		if (!((*text >= '0' && *text <= '9') || (*text >= 'a' && *text <= 'z') ||
+		      (*text >= 'A' && *text <= 'Z')))
+			*text = '_';
+}
+
+static bool is_plain(const char *text)
+{
+	char copy[BIRD_NAME_TEXT];
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	plain(copy);
+	return strcmp(copy, text) == 0;
+}
+
+/* n_192_0_2_1, n_fd00__2, n_fe80__1_eth0; an interface with other marks gets its hash too. */
+static void protocol_name(const struct neighbour *n, char *ret)
+{
+	char address[ADDRESS_TEXT], hash[HASH_TEXT];
+	bool zone = n->zone[0] != '\0';
+
+	snprintf(ret, BIRD_NAME_TEXT, "n_%s%s%s", address_print(&n->address, address),
+		 zone ? "_" : "", n->zone);
+	plain(ret);
+	if (zone && !is_plain(n->zone)) {
+		size_t len = strlen(ret);
+
+		snprintf(ret + len, BIRD_NAME_TEXT - len, "_%.5s", hash_text(n->zone, hash));
+	}
+}
+
+/* in, out; in_tor; out_rack_7_0a1b2c3d where the record's name does not fit BIRD's. */
+static void filter_name(struct bird_filter *f)
+{
+	const char *direction = f->import ? "in" : "out";
+	char name[31], hash[HASH_TEXT], asn[16] = "";
+
+	if (!f->record) {
+		snprintf(f->name, sizeof(f->name), "%s", direction);
+		return;
+	}
+	snprintf(name, sizeof(name), "%s", f->record->name);
+	plain(name);
+	if (f->prepend_asn)
+		snprintf(asn, sizeof(asn), "_as%u", f->prepend_asn);
+	if (strcmp(name, f->record->name) == 0)
+		snprintf(f->name, sizeof(f->name), "%s_%s%s_", direction, name, asn);
+	else
+		snprintf(f->name, sizeof(f->name), "%s_%s_%s%s_", direction, name,
+			 hash_text(f->record->name, hash), asn);
+}
+
+/* --- filters -------------------------------------------------------------------------------- */
+
+static bool prepends(const struct filter *f)
+{
+	for (size_t i = 0; i < f->rules.n; i++)
+		if (f->rules.v[i].set.prepend)
+			return true;
+	return false;
+}
+
+static int filter_number(struct bird_making *m, const struct bird_filter *want, uint32_t *ret)
+{
+	struct bird_filter *v;
+
+	for (size_t i = 0; i < m->filters.n; i++)
+		if (m->filters.v[i].record == want->record &&
+		    m->filters.v[i].import == want->import &&
+		    m->filters.v[i].prepend_asn == want->prepend_asn) {
+			*ret = (uint32_t)i;
+			return 1;
+		}
+	v = array_add(&m->filters);
+	if (!v)
+		return -ENOMEM;
+	*v = *want;
+	filter_name(v);
+	*ret = (uint32_t)m->filters.n - 1;
+	return 1;
+}
+
+static int one_filter(struct bird_making *m, const struct peer *p, bool import, bool ebgp,
+		      const struct bird_options *o, uint32_t *ret)
+{
+	struct bird_filter want = { .import = import };
+	struct err why;
+	int r = p ? peer_filter(p, import, m->in->filters, m->in->n_filters, &want.record, &why)
+		  : 0;
+
+	if (r < 0) {
+		r = problem(m, BIRD_PROBLEM, "peer/", p->name, "%s; left out", why.text);
+		return r < 0 ? r : 0;
+	}
+	if (!want.record)
+		return filter_number(m, &want, ret);
+	/* Inside one AS the own number in the path would make the neighbour drop the route. */
+	if (ebgp && prepends(want.record))
+		want.prepend_asn = o->local_asn;
+	return filter_number(m, &want, ret);
+}
+
+/* Chooses (and makes) the filters of a session: 1, 0 when one is absent, or -ENOMEM. */
+static int choose_filters(struct bird_making *m, const struct peer *p, bool ebgp,
+			  struct bird_options *o)
+{
+	int in = one_filter(m, p, true, ebgp, o, &o->import);
+	int out = in < 0 ? in : one_filter(m, p, false, ebgp, o, &o->export);
+
+	if (in < 0 || out < 0)
+		return -ENOMEM;
+	return in && out;
+}
+
+/* --- one offer of a session ----------------------------------------------------------------- */
+
+/*
+ * Who has a BGP session with whom.
+ *
+ *   peers by address, peers by selector, mesh -> offers -> one per neighbour -> sessions
+ *
+ * Every way to a session makes an offer; sorted by neighbour, the best of each
+ * stays: a peer record before the mesh, peer records by name. An offer that
+ * cannot be kept (no password, no filter) still stands for its neighbour, so
+ * that nothing weaker takes its place, and falls out at the end.
+ */
+
+static const struct address *address_of(const struct node *node, sa_family_t family)
+{
+	return family == AF_INET ? &node->ipv4.address : &node->ipv6.address;
+}
+
+static const struct prefix *own_prefix(const struct bird_making *m, sa_family_t family)
+{
+	return family == AF_INET ? &m->in->ipv4 : &m->in->ipv6;
+}
+
+static bool is_own(const struct bird_making *m, const struct address *a)
+{
+	const struct prefix *own = own_prefix(m, a->family);
+
+	return own->address.family && address_compare(&own->address, a) == 0;
+}
+
+static bool on_link(const struct bird_making *m, const struct address *a)
+{
+	const struct prefix *own = own_prefix(m, a->family);
+
+	return own->address.family && prefix_contains(own, a);
+}
+
+static const struct bird_node *node_at(const struct bird_making *m, const struct address *a)
+{
+	for (size_t i = 0; i < m->in->n_nodes; i++) {
+		const struct address *theirs = address_of(m->in->nodes[i].node, a->family);
+
+		if (theirs->family && address_compare(theirs, a) == 0)
+			return &m->in->nodes[i];
+	}
+	return NULL;
+}
+
+static struct bird_offer *add_offer(struct bird_offers *offers, const char *kind, const char *name)
+{
+	struct bird_offer *o = array_add(offers);
+
+	if (o && asprintf(&o->session.record, "%s%s", kind, name) < 0) {
+		offers->n--;
+		o = NULL;
+	}
+	return o;
+}
+
+static void offers_done(struct bird_offers *offers)
+{
+	for (size_t i = 0; i < offers->n; i++) {
+		if (offers->v[i].taken)
+			continue;
+		free(offers->v[i].session.record);
+		free(offers->v[i].session.description);
+	}
+	free(offers->v);
+}
+
+static uint32_t number_or(uint32_t said, uint32_t usual)
+{
+	return said == UNSET ? usual : said;
+}
+
+static bool flag_or(enum maybe said, bool usual)
+{
+	return said == MAYBE_UNSET ? usual : said == MAYBE_YES;
+}
+
+/* The options that config gives, then what the record says otherwise. p is NULL for the mesh. */
+static struct bird_options bird_options(const struct bird_making *m, const struct peer *p)
+{
+	const struct config_bgp *c = &m->in->config->bgp;
+	struct bird_options o;
+
+	memset(&o, 0, sizeof(o)); /* compared as bytes */
+	o.local_asn = p && p->local_asn ? p->local_asn : m->asn;
+	o.hold_time = p ? number_or(p->hold_time, c->hold_time) : c->hold_time;
+	o.keepalive_time = p ? number_or(p->keepalive_time, c->keepalive_time) : c->keepalive_time;
+	o.connect_retry_time = p ? number_or(p->connect_retry_time, c->connect_retry_time)
+				 : c->connect_retry_time;
+	o.graceful_restart_time = p ? number_or(p->graceful_restart_time, c->graceful_restart_time)
+				    : c->graceful_restart_time;
+	o.graceful_restart = p ? flag_or(p->graceful_restart, c->graceful_restart)
+			       : c->graceful_restart;
+	o.bfd = p ? flag_or(p->bfd, c->bfd) : c->bfd;
+	if (p) {
+		o.allow_local_as = p->allow_local_as;
+		o.ttl_security = p->ttl_security;
+	}
+	return o;
+}
+
+/* Same address, same side: this node reflects for neighbours that are not of its own cluster. */
+static bool is_client(const struct bird_making *m, const struct address *cluster_id)
+{
+	return m->cluster_id.family &&
+	       !(cluster_id->family && address_compare(cluster_id, &m->cluster_id) == 0);
+}
+
+/*
+ * Direct where the neighbour is known to be on our own link: then BIRD takes next hops as they
+ * are. What is off-link in the same AS needs multihop, as BIRD does by itself; a neighbour in
+ * another AS is taken to be on some link, as BIRD does too, unless the record says how far.
+ */
+static uint32_t hops_to(const struct bird_making *m, const struct peer *p,
+			const struct neighbour *n, bool ebgp)
+{
+	if (p && p->multihop)
+		return p->multihop;
+	if (n->zone[0] || on_link(m, &n->address) || (ebgp && p && p->address.address.family))
+		return 0;
+	return 64;
+}
+
+/* What follows from the neighbour, its AS and its cluster. */
+static void settle(const struct bird_making *m, struct bird_offer *o,
+		   const struct address *cluster_id)
+{
+	struct bird_session *s = &o->session;
+	struct bird_options *opt = &s->options;
+	const struct peer *p = o->peer;
+	bool ebgp = s->asn != opt->local_asn;
+
+	protocol_name(&s->neighbour, s->name);
+	opt->multihop = hops_to(m, p, &s->neighbour, ebgp);
+	opt->rr_client = !ebgp && p && (p->reflector_client || is_client(m, cluster_id));
+	if (opt->rr_client)
+		memcpy(opt->cluster_id, m->cluster_id.bytes, sizeof(opt->cluster_id));
+	/* Next hops that a reflector or a border router leaves as they are may be off our link. */
+	opt->gateway_recursive = !ebgp && p && !opt->multihop && !s->neighbour.zone[0];
+	if (p && p->next_hop_keep)
+		opt->next_hop = BIRD_NEXT_HOP_KEEP;
+	else if (p && !p->next_hop_self)
+		opt->next_hop = BIRD_NEXT_HOP_PLAIN;
+	else
+		opt->next_hop = BIRD_NEXT_HOP_SELF;
+	opt->extended_next_hop = opt->ipv4 && s->neighbour.address.family == AF_INET6;
+}
+
+/* What a record says in vain is told, and does no harm. */
+static int note_useless_fields(struct bird_making *m, struct bird_offer *o)
+{
+	struct bird_options *opt = &o->session.options;
+	const struct peer *p = o->peer;
+	int r = 0;
+
+	if (opt->keepalive_time && opt->keepalive_time >= opt->hold_time) {
+		r = problem(m, BIRD_NOTICE, "peer/", p->name,
+			    "field \"keepaliveTime\": %u is not less than the hold time %u; a "
+			    "third of that is used",
+			    opt->keepalive_time, opt->hold_time);
+		opt->keepalive_time = 0;
+	}
+	if (r == 0 && p->reflector_client && !opt->rr_client)
+		r = problem(
+			m, BIRD_NOTICE, "peer/", p->name,
+			"field \"reflectorClient\": has no effect on a neighbour in another AS");
+	return r;
+}
+
+/* Password, filters, times: what may make a peer's offer unfit. 0 or -ENOMEM. */
+static int fit(struct bird_making *m, struct bird_offer *o)
+{
+	const struct peer *p = o->peer;
+	int r = choose_filters(m, p, o->session.asn != o->session.options.local_asn,
+			       &o->session.options);
+
+	if (r < 0 || !p)
+		return r < 0 ? r : 0;
+	o->unfit = r == 0;
+	r = secret(m, "peer/", p->name, "passwordFile", p->password_file, &o->session.password);
+	if (r < 0)
+		return r;
+	o->unfit |= r == 0;
+	if (p->description && p->description[0]) {
+		o->session.description = strdup(p->description);
+		if (!o->session.description)
+			return -ENOMEM;
+	}
+	return note_useless_fields(m, o);
+}
+
+static bool wants(const struct peer *p, enum family family)
+{
+	for (size_t i = 0; i < p->families.n; i++)
+		if (p->families.v[i] == family)
+			return true;
+	return false;
+}
+
+/* A session carries its own family; IPv4 goes over IPv6 where there is no other way. */
+static void channels_to(const struct bird_making *m, const struct peer *p, struct bird_options *opt)
+{
+	bool four = p->address.address.family == AF_INET;
+
+	if (p->families.n) {
+		opt->ipv4 = wants(p, FAMILY_IPV4);
+		opt->ipv6 = wants(p, FAMILY_IPV6);
+		return;
+	}
+	opt->ipv4 = four || p->address.zone[0] || !m->in->ipv4.address.family;
+	opt->ipv6 = !four;
+}
+
+static int offer_address(struct bird_making *m, struct bird_offers *offers, const struct peer *p)
+{
+	const struct address *neighbour = &p->address.address, *none = &(struct address){ 0 };
+	const struct bird_node *known;
+	struct bird_offer *o;
+
+	if (is_own(m, neighbour))
+		return 0;
+	o = add_offer(offers, "peer/", p->name);
+	if (!o)
+		return -ENOMEM;
+	o->peer = p;
+	o->session.options = bird_options(m, p);
+	o->session.neighbour = p->address;
+	o->session.asn = p->asn;
+	o->session.port = p->port ?: 179;
+	o->session.local_port = m->in->config->bgp.listen_port;
+	o->session.passive = p->passive;
+	channels_to(m, p, &o->session.options);
+	known = node_at(m, neighbour);
+	settle(m, o, known && known->spec ? &known->spec->route_reflector_cluster_id : none);
+	if (p->source_address.family)
+		o->session.local = p->source_address;
+	else if (!p->address.zone[0] && (o->session.options.multihop || on_link(m, neighbour)))
+		o->session.local = own_prefix(m, neighbour->family)->address;
+	return fit(m, o);
+}
+
+/* One session with a node, over one family. p is NULL for the mesh. */
+static int offer_node(struct bird_making *m, struct bird_offers *offers, const struct peer *p,
+		      const struct bird_other *other, sa_family_t over, bool ipv4, bool passive)
+{
+	const struct node *node = other->node->node;
+	struct bird_offer *o = p ? add_offer(offers, "peer/", p->name)
+				 : add_offer(offers, "node/", node->name);
+
+	if (!o)
+		return -ENOMEM;
+	o->peer = p;
+	o->session.options = bird_options(m, p);
+	o->session.neighbour.address = *address_of(node, over);
+	o->session.local = own_prefix(m, over)->address;
+	o->session.asn = other->asn;
+	o->session.port = p && p->port ? p->port : m->in->config->bgp.listen_port;
+	o->session.local_port = o->session.port;
+	o->session.passive = passive;
+	o->session.options.ipv4 = ipv4;
+	o->session.options.ipv6 = over == AF_INET6 &&
+				  (!p || !p->families.n || wants(p, FAMILY_IPV6));
+	settle(m, o, &other->cluster_id);
+	return fit(m, o);
+}
+
+/* Can there be a session over that family? Tells what a person should know. */
+static int reachable(struct bird_making *m, const struct node *node, sa_family_t family)
+{
+	const struct address *a = address_of(node, family);
+
+	if (!a->family || !own_prefix(m, family)->address.family)
+		return 0;
+	if (is_own(m, a))
+		return problem(m, BIRD_PROBLEM, "node/", node->name,
+			       "field \"%s\": is this node's own address; no session with it",
+			       family == AF_INET ? "ipv4" : "ipv6");
+	if (address_is_no_neighbour(a) || address_is_link_local(a))
+		return problem(m, BIRD_PROBLEM, "node/", node->name,
+			       "field \"%s\": is no address for a session; left out",
+			       family == AF_INET ? "ipv4" : "ipv6");
+	return 1;
+}
+
+/* The sessions with one node: one per family that both have. */
+static int offer_pair(struct bird_making *m, struct bird_offers *offers, const struct peer *p,
+		      const struct bird_other *other, bool passive)
+{
+	bool any = !p || !p->families.n;
+	bool ipv4 = any || wants(p, FAMILY_IPV4), ipv6 = any || wants(p, FAMILY_IPV6);
+	int four = reachable(m, other->node->node, AF_INET);
+	int six = four < 0 ? four : reachable(m, other->node->node, AF_INET6);
+	int r = six < 0 ? six : 0;
+
+	if (r == 0 && four && ipv4)
+		r = offer_node(m, offers, p, other, AF_INET, true, passive);
+	if (r == 0 && six && (ipv6 || (ipv4 && !four)))
+		r = offer_node(m, offers, p, other, AF_INET6, ipv4 && !four, passive);
+	return r;
+}
+
+/* --- all offers ----------------------------------------------------------------------------- */
+
+/* A node's labels with the implicit one; free() ret->v. */
+static int labels_of(const char *name, const struct node_spec *spec, struct labels *ret)
+{
+	static const char hostname[] = "kubernetes.io/hostname";
+	size_t n = spec ? spec->labels.n : 0, kept = 0;
+	struct label *v = calloc(n + 1, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	/* Whatever the record says, the implicit label is the node's name. */
+	v[kept++] = (struct label){ hostname, name };
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(spec->labels.v[i].key, hostname) != 0)
+			v[kept++] = spec->labels.v[i];
+	*ret = (struct labels){ v, kept };
+	return 0;
+}
+
+/* Is this node one of the peer's own end? */
+static bool peer_has_node(const struct peer *p, const char *name, const struct labels *labels)
+{
+	if (!p->nodes.n)
+		return selector_matches(p->node_selector.parsed, labels);
+	for (size_t i = 0; i < p->nodes.n; i++)
+		if (strcmp(p->nodes.v[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* In a pair that a record names from both sides exactly one is passive: the lower address. */
+static bool is_lower(const struct bird_making *m, const struct bird_other *other)
+{
+	sa_family_t family = m->in->ipv4.address.family && other->node->node->ipv4.address.family
+				     ? AF_INET
+				     : AF_INET6;
+
+	return address_compare(&own_prefix(m, family)->address,
+			       address_of(other->node->node, family)) < 0;
+}
+
+static int offer_selected(struct bird_making *m, struct bird_offers *offers, const struct peer *p,
+			  const struct labels *own, const struct bird_other *other)
+{
+	const char *name = other->node->node->name;
+	bool here = peer_has_node(p, m->in->self, own) &&
+		    selector_matches(p->peer_selector.parsed, &other->labels);
+	bool there = peer_has_node(p, name, &other->labels) &&
+		     selector_matches(p->peer_selector.parsed, own);
+	bool passive = p->passive && here && (!there || is_lower(m, other));
+
+	return here || there ? offer_pair(m, offers, p, other, passive) : 0;
+}
+
+static int offer_one_node(struct bird_making *m, struct bird_offers *offers,
+			  const struct labels *own, const struct bird_other *other)
+{
+	int r = 0;
+
+	/* Neither end passive: after a restart the one that comes back connects at once. */
+	if (m->in->config->mesh && !m->cluster_id.family && !other->cluster_id.family)
+		r = offer_pair(m, offers, NULL, other, false);
+	for (size_t i = 0; r == 0 && i < m->in->n_peers; i++)
+		if (!m->peers[i]->disabled && !m->peers[i]->address.address.family)
+			r = offer_selected(m, offers, m->peers[i], own, other);
+	return r;
+}
+
+static int offer_nodes(struct bird_making *m, struct bird_offers *offers, const struct labels *own)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < m->in->n_nodes; i++) {
+		const struct bird_node *node = &m->in->nodes[i];
+		struct bird_other other = { .node = node, .asn = m->in->config->asn };
+
+		/* Who holds a lease has no agent, and nobody there speaks BGP. */
+		if (strcmp(node->node->name, m->in->self) == 0 || node_is_lease(node->node))
+			continue;
+		if (node->spec && node->spec->asn)
+			other.asn = node->spec->asn;
+		if (node->spec)
+			other.cluster_id = node->spec->route_reflector_cluster_id;
+		r = labels_of(node->node->name, node->spec, &other.labels);
+		if (r == 0)
+			r = offer_one_node(m, offers, own, &other);
+		free((void *)(uintptr_t)other.labels.v);
+	}
+	return r;
+}
+
+static int offer_addresses(struct bird_making *m, struct bird_offers *offers,
+			   const struct labels *own)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < m->in->n_peers; i++) {
+		const struct peer *p = m->peers[i];
+
+		if (!p->disabled && p->address.address.family && peer_has_node(p, m->in->self, own))
+			r = offer_address(m, offers, p);
+	}
+	return r;
+}
+
+/* --- one per neighbour ---------------------------------------------------------------------- */
+
+static int neighbour_order(const struct neighbour *a, const struct neighbour *b)
+{
+	int r = address_compare(&a->address, &b->address);
+
+	return r ?: strcmp(a->zone, b->zone);
+}
+
+static int offer_order(const void *a, const void *b)
+{
+	const struct bird_offer *x = a, *y = b;
+	int r = neighbour_order(&x->session.neighbour, &y->session.neighbour);
+
+	if (r)
+		return r;
+	if (!x->peer != !y->peer)
+		return x->peer ? -1 : 1;
+	return strcmp(x->session.record, y->session.record);
+}
+
+/* The mesh giving way to a record is what the record is for; two of a kind are a mistake. */
+static int report_twin(struct bird_making *m, const struct bird_offer *kept,
+		       const struct bird_offer *twin)
+{
+	char address[ADDRESS_TEXT];
+
+	if ((kept->peer && !twin->peer) || strcmp(kept->session.record, twin->session.record) == 0)
+		return 0;
+	return problem(m, BIRD_PROBLEM, twin->session.record, "",
+		       "has the neighbour of %s, %s; left out", kept->session.record,
+		       address_print(&twin->session.neighbour.address, address));
+}
+
+/* Both at once are allowed, and the operator should know what to expect. */
+static int note_bfd(struct bird_making *m, const struct bird_offer *o)
+{
+	if (!o->session.options.bfd || !o->session.options.graceful_restart)
+		return 0;
+	return problem(m, BIRD_NOTICE, o->peer ? "peer/" : "config", o->peer ? o->peer->name : "",
+		       "BFD is on beside graceful restart and wins: a dead link is seen at "
+		       "once, and so is a restart of BIRD");
+}
+
+static int choose(struct bird_making *m, struct bird_offers *offers)
+{
+	struct bird_plan *plan = &m->plan;
+	const struct bird_offer *kept = NULL;
+
+	plan->sessions = calloc(offers->n ?: 1, sizeof(*plan->sessions));
+	if (!plan->sessions)
+		return -ENOMEM;
+	if (offers->n)
+		qsort(offers->v, offers->n, sizeof(*offers->v), offer_order);
+	for (struct bird_offer *o = offers->v; o < offers->v + offers->n; o++) {
+		if (kept && neighbour_order(&kept->session.neighbour, &o->session.neighbour) == 0) {
+			if (report_twin(m, kept, o) < 0)
+				return -ENOMEM;
+			continue;
+		}
+		kept = o;
+		if (o->unfit)
+			continue;
+		m->transit |= o->session.options.rr_client;
+		plan->sessions[plan->n_sessions++] = o->session;
+		o->taken = true;
+		if (note_bfd(m, o) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* A reflector is no router for its clients: routes from inside the AS keep their next hops. */
+static void keep_reflected(struct bird_making *m)
+{
+	for (size_t i = 0; m->transit && i < m->plan.n_sessions; i++) {
+		struct bird_session *s = &m->plan.sessions[i];
+
+		if (s->asn == s->options.local_asn && s->options.next_hop == BIRD_NEXT_HOP_SELF)
+			s->options.next_hop = BIRD_NEXT_HOP_SELF_EBGP;
+	}
+}
+
+static int plan_sessions(struct bird_making *m)
+{
+	struct bird_offers offers = { 0 };
+	struct labels own = { 0 };
+	int r = labels_of(m->in->self, m->in->spec, &own);
+
+	m->transit = m->cluster_id.family != 0;
+	if (r == 0)
+		r = offer_addresses(m, &offers, &own);
+	if (r == 0)
+		r = offer_nodes(m, &offers, &own);
+	if (r == 0)
+		r = choose(m, &offers);
+	keep_reflected(m);
+	free((void *)(uintptr_t)own.v);
+	offers_done(&offers);
+	return r;
+}
+
 /* --- OSPF and RIP --------------------------------------------------------------------------- */
 
 static int plan_ospf(struct bird_making *m)
 {
 	const struct config_ospf *c = &m->in->config->ospf;
-	int r = bird_secret(m, "config", "", "ospf.passwordFile", c->password_file,
-			    &m->ospf_password);
+	int r = secret(m, "config", "", "ospf.passwordFile", c->password_file, &m->ospf_password);
 
 	m->ospf = r > 0;
 	return r < 0 ? r : 0;
@@ -178,15 +827,13 @@ static int plan_ospf(struct bird_making *m)
 static int plan_rip(struct bird_making *m)
 {
 	const struct config_rip *c = &m->in->config->rip;
-	int r = bird_secret(m, "config", "", "rip.passwordFile", c->password_file,
-			    &m->rip_password);
+	int r = secret(m, "config", "", "rip.passwordFile", c->password_file, &m->rip_password);
 
 	m->rip = r > 0;
 	if (r > 0 && m->rip_password && m->in->ipv6.address.family)
-		r = bird_problem(
-			m, BIRD_PROBLEM, "config", "",
-			"field \"rip.passwordFile\": RIPng has no authentication; left out "
-			"for IPv6");
+		r = problem(m, BIRD_PROBLEM, "config", "",
+			    "field \"rip.passwordFile\": RIPng has no authentication; left out "
+			    "for IPv6");
 	return r < 0 ? r : 0;
 }
 
@@ -197,9 +844,9 @@ static int peers_without_effect(struct bird_making *m)
 	for (size_t i = 0; i < m->in->n_peers; i++) {
 		if (m->peers[i]->disabled)
 			continue;
-		if (bird_problem(m, BIRD_NOTICE, "peer/", m->peers[i]->name,
-				 "has no effect while config has protocol \"%s\"",
-				 names[m->in->config->protocol]) < 0)
+		if (problem(m, BIRD_NOTICE, "peer/", m->peers[i]->name,
+			    "has no effect while config has protocol \"%s\"",
+			    names[m->in->config->protocol]) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -208,7 +855,7 @@ static int peers_without_effect(struct bird_making *m)
 static int plan_protocol(struct bird_making *m)
 {
 	struct bird_options unused = { 0 };
-	int r = bird_filters(m, NULL, false, &unused); /* the built-in ones are always there */
+	int r = choose_filters(m, NULL, false, &unused); /* the built-in ones are always there */
 
 	if (r >= 0 && m->in->config->protocol != PROTOCOL_BGP)
 		r = peers_without_effect(m);
@@ -216,7 +863,7 @@ static int plan_protocol(struct bird_making *m)
 		return r;
 	switch (m->in->config->protocol) {
 	case PROTOCOL_BGP:
-		return bird_sessions(m);
+		return plan_sessions(m);
 	case PROTOCOL_OSPF:
 		return plan_ospf(m);
 	case PROTOCOL_RIP:
@@ -285,6 +932,47 @@ static int list_protocols(struct bird_making *m)
 	return 0;
 }
 
+/* --- passwords ------------------------------------------------------------------------------ */
+
+static int text_order(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void add_file(struct texts *files, const char *path)
+{
+	if (path && path[0])
+		files->v[files->n++] = path;
+}
+
+int desired_bird_password_files(const struct bird_input *in, struct texts *ret)
+{
+	struct texts files = { .v = calloc(in->n_peers + 1, sizeof(char *)) };
+	struct labels own = { 0 };
+	int r = files.v ? labels_of(in->self, in->spec, &own) : -ENOMEM;
+
+	if (r < 0) {
+		free(files.v);
+		return r;
+	}
+	for (size_t i = 0; in->config->protocol == PROTOCOL_BGP && i < in->n_peers; i++) {
+		const struct peer *p = in->peers[i];
+
+		if (!p->disabled && (peer_has_node(p, in->self, &own) ||
+				     (!p->address.address.family &&
+				      selector_matches(p->peer_selector.parsed, &own))))
+			add_file(&files, p->password_file);
+	}
+	if (in->config->protocol == PROTOCOL_OSPF)
+		add_file(&files, in->config->ospf.password_file);
+	if (in->config->protocol == PROTOCOL_RIP)
+		add_file(&files, in->config->rip.password_file);
+	free((void *)(uintptr_t)own.v);
+	files.n = sort_unique(files.v, files.n, sizeof(*files.v), text_order, text_order);
+	*ret = files;
+	return 0;
+}
+
 /* --- the whole ------------------------------------------------------------------------------ */
 
 static int peer_order(const void *a, const void *b)
@@ -316,11 +1004,8 @@ static int make(struct bird_making *m)
 		r = list_protocols(m);
 	if (r == 0)
 		r = bird_tree(m);
-	if (r == 0 && m->plan.n_problems) {
-		qsort(m->plan.problems, m->plan.n_problems, sizeof(*m->plan.problems),
-		      problem_order);
-		drop_repeated(&m->plan);
-	}
+	if (r == 0)
+		sort_problems(&m->plan);
 	return r;
 }
 
@@ -333,9 +1018,10 @@ int desired_bird(const struct bird_input *in, struct bird_plan *ret)
 	if (in->spec)
 		m.cluster_id = in->spec->route_reflector_cluster_id;
 	m.plan.router_id = in->router_id;
-	r = make(&m);
+	m.plan.secrets.v = calloc(in->n_passwords ?: 1, sizeof(char *));
+	r = m.plan.secrets.v ? make(&m) : -ENOMEM;
 	free(m.peers);
-	free(m.filters);
+	free(m.filters.v);
 	if (r < 0)
 		bird_plan_done(&m.plan);
 	else
@@ -352,11 +1038,11 @@ void bird_plan_done(struct bird_plan *plan)
 	}
 	free(plan->sessions);
 	free(plan->protocols);
-	for (size_t i = 0; i < plan->n_problems; i++) {
-		free(plan->problems[i].record);
-		free(plan->problems[i].text);
+	for (size_t i = 0; i < plan->problems.n; i++) {
+		free(plan->problems.v[i].record);
+		free(plan->problems.v[i].text);
 	}
-	free(plan->problems);
+	free(plan->problems.v);
 	free(plan->announced);
 	for (size_t i = 0; i < plan->secrets.n; i++)
 		secret_free((char *)(uintptr_t)plan->secrets.v[i]);

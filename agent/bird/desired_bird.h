@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "lib/base/array.h"
 #include "lib/model/model.h"
 
 #define BIRD_NAME_TEXT   65   /* BIRD's 64 and the NUL */
@@ -117,9 +118,8 @@ struct bird_plan {
 	size_t n_sessions;
 	struct bird_intent *protocols;
 	size_t n_protocols;
-	struct bird_problem *problems; /* by record */
-	size_t n_problems;
-	struct prefix *announced; /* own blocks that are told to neighbours */
+	ARRAY(struct bird_problem) problems; /* by record */
+	struct prefix *announced;            /* own blocks that are told to neighbours */
 	size_t n_announced;
 	struct texts secrets; /* for log_hide() */
 	struct address router_id;
@@ -132,22 +132,3 @@ void bird_plan_done(struct bird_plan *plan);
 /* The files whose passwords this node needs, sorted; passwords of in are not looked at. The
  * paths lie in the records. 0 or -ENOMEM; free() ret->v. */
 int desired_bird_password_files(const struct bird_input *in, struct texts *ret);
-
-enum bird_flap_kind {
-	BIRD_RESTARTS,  /* a session goes down and comes back */
-	BIRD_REMOVED,   /* a session goes away */
-	BIRD_WITHDRAWS, /* a block is withdrawn, for an instant or for good */
-};
-struct bird_flap {
-	enum bird_flap_kind kind;
-	char what[PREFIX_TEXT + BIRD_NAME_TEXT]; /* protocol or block */
-	const char *why;                         /* "holdTime changes" */
-};
-struct bird_flaps {
-	struct bird_flap *v;
-	size_t n;
-};
-/* What loading `after` does to what runs by `before`, beyond adding. 0 or -ENOMEM. */
-int desired_bird_flaps(const struct bird_plan *before, const struct bird_plan *after,
-		       struct bird_flaps *ret);
-void bird_flaps_done(struct bird_flaps *flaps);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans from whole states: who peers with whom, what is left out, what a change would do. */
-#include "agent/bird/desired_bird_parts.h"
+#include "agent/bird/bird_flaps.h"
+#include "agent/bird/bird_tree.h"
 #include "agent/bird/desired_bird_world.h"
 
 #include <errno.h>
@@ -440,7 +441,7 @@ static void expect_flaps(const char *before, const char *after, const char *want
 	assert_string_equal(w.refused, "");
 	assert_int_equal(desired_bird(&v.in, &a), 0);
 	assert_int_equal(desired_bird(&w.in, &b), 0);
-	assert_int_equal(desired_bird_flaps(&a, &b, &flaps), 0);
+	assert_int_equal(bird_flaps(&a, &b, &flaps), 0);
 	for (size_t i = 0; i < flaps.n; i++) {
 		size_t n = strlen(got);
 

@@ -261,10 +261,10 @@ static inline char *world_problems(const struct bird_plan *plan)
 	FILE *f = open_memstream(&text, &len);
 
 	assert_non_null(f);
-	for (size_t i = 0; i < plan->n_problems; i++)
-		fprintf(f, "%s: %s%s\n", plan->problems[i].record,
-			plan->problems[i].level == BIRD_NOTICE ? "(notice) " : "",
-			plan->problems[i].text);
+	for (size_t i = 0; i < plan->problems.n; i++)
+		fprintf(f, "%s: %s%s\n", plan->problems.v[i].record,
+			plan->problems.v[i].level == BIRD_NOTICE ? "(notice) " : "",
+			plan->problems.v[i].text);
 	fclose(f);
 	return text;
 }

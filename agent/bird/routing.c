@@ -176,8 +176,8 @@ int routing_plan(const struct routing *r, struct bird_plan *ret, struct err *err
 
 static void tell_problems(struct routing *r, const struct bird_plan *plan)
 {
-	for (size_t i = 0; i < plan->n_problems; i++) {
-		const struct bird_problem *p = &plan->problems[i];
+	for (size_t i = 0; i < plan->problems.n; i++) {
+		const struct bird_problem *p = &plan->problems.v[i];
 		char part[HEALTH_PART];
 
 		snprintf(part, sizeof(part), "routing/%s", p->record);
@@ -198,7 +198,7 @@ static void tell_flaps(const struct bird_plan *before, const struct bird_plan *a
 	};
 	struct bird_flaps flaps = { 0 };
 
-	if (desired_bird_flaps(before, after, &flaps) < 0)
+	if (bird_flaps(before, after, &flaps) < 0)
 		return;
 	for (size_t i = 0; i < flaps.n && i < FLAPS_TOLD; i++) {
 		char line[256];

@@ -2,7 +2,7 @@
 /* Inside agent/bird/routing*.c. */
 #pragma once
 
-#include "agent/bird/desired_bird.h"
+#include "agent/bird/bird_flaps.h"
 #include "agent/bird/routing.h"
 #include "agent/bird/routing_compare.h"
 #include "agent/kernel/delta_kernel.h"

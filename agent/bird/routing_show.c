@@ -201,14 +201,14 @@ static struct json_object *left_out(const struct bird_plan *plan)
 {
 	struct json_object *list = json_object_new_array();
 
-	for (size_t i = 0; i < plan->n_problems; i++) {
+	for (size_t i = 0; i < plan->problems.n; i++) {
 		struct json_object *o;
 
-		if (plan->problems[i].level != BIRD_PROBLEM)
+		if (plan->problems.v[i].level != BIRD_PROBLEM)
 			continue;
 		o = json_object_new_object();
-		add_text(o, "record", plan->problems[i].record);
-		add_text(o, "reason", plan->problems[i].text);
+		add_text(o, "record", plan->problems.v[i].record);
+		add_text(o, "reason", plan->problems.v[i].text);
 		json_object_array_add(list, o);
 	}
 	return list;

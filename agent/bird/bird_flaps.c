@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a change does to what runs, as measured with BIRD 2.0, 2.17 and 3.1:
- * nearly every option of a session restarts it; filters, next hop self or keep
- * and BFD do not. Options of the kernel protocols would withdraw our own blocks
- * for an instant, so the templates keep them as they are: ECMP is always on, with
- * a limit, and the limit may change.
- */
+#include "agent/bird/bird_flaps.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "agent/bird/desired_bird_parts.h"
+#include "lib/base/array.h"
 
 #define FIELD_OF(member, why_)                                                                     \
 	{                                                                                          \
@@ -46,14 +41,12 @@ static const struct {
 static int add(struct bird_flaps *flaps, enum bird_flap_kind kind, const char *what,
 	       const char *why)
 {
-	struct bird_flap *v = bird_grow(flaps->v, flaps->n, sizeof(*v));
+	struct bird_flap *v = array_add(flaps);
 
 	if (!v)
 		return -ENOMEM;
-	flaps->v = v;
-	v[flaps->n] = (struct bird_flap){ .kind = kind, .why = why };
-	snprintf(v[flaps->n].what, sizeof(v->what), "%s", what);
-	flaps->n++;
+	*v = (struct bird_flap){ .kind = kind, .why = why };
+	snprintf(v->what, sizeof(v->what), "%s", what);
 	return 0;
 }
 
@@ -123,8 +116,8 @@ static int compare_blocks(const struct bird_plan *before, const struct bird_plan
 	return r;
 }
 
-int desired_bird_flaps(const struct bird_plan *before, const struct bird_plan *after,
-		       struct bird_flaps *ret)
+int bird_flaps(const struct bird_plan *before, const struct bird_plan *after,
+	       struct bird_flaps *ret)
 {
 	struct bird_flaps flaps = { 0 };
 	int r = compare_sessions(before, after, &flaps);
