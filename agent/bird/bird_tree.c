@@ -4,108 +4,147 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/bird/json_tree.h"
+#include "lib/base/sort.h"
+#include "lib/json/tree.h"
+
+static void text_or_false(struct tree *t, const char *name, const char *text)
+{
+	if (text && text[0])
+		tree_text(t, name, text);
+	else
+		tree_bool(t, name, false);
+}
+
+static void address_or_false(struct tree *t, const char *name, const struct address *a)
+{
+	if (a->family)
+		tree_address(t, name, a);
+	else
+		tree_bool(t, name, false);
+}
+
+/* An object to be closed, or false. */
+static bool open_if(struct tree *t, const char *name, bool there)
+{
+	if (there)
+		tree_open(t, name, '{');
+	else
+		tree_bool(t, name, false);
+	return there;
+}
+
+/* An object of one number, or false. */
+static void number_if(struct tree *t, const char *name, bool there, const char *inner,
+		      uint32_t number)
+{
+	if (open_if(t, name, there)) {
+		tree_number(t, inner, number);
+		tree_close(t);
+	}
+}
 
 /* --- sessions ------------------------------------------------------------------------------- */
 
-static void put_channel(struct json_tree *t, struct json_object *list, const struct bird_making *m,
-			const struct bird_options *opt, bool four)
+static void put_channel(struct tree *t, const struct bird_making *m, const struct bird_options *opt,
+			bool four)
 {
-	struct json_object *o = json_tree_append_object(t, list);
-
-	json_tree_text(t, o, "channel", four ? "ipv4" : "ipv6");
-	json_tree_text(t, o, "digit", four ? "4" : "6");
-	json_tree_text(t, o, "import", m->filters.v[opt->import].name);
-	json_tree_text(t, o, "export", m->filters.v[opt->export].name);
-	json_tree_flag(t, o, "nextHopSelf", opt->next_hop == BIRD_NEXT_HOP_SELF);
-	json_tree_flag(t, o, "nextHopSelfEbgp", opt->next_hop == BIRD_NEXT_HOP_SELF_EBGP);
-	json_tree_flag(t, o, "nextHopKeep", opt->next_hop == BIRD_NEXT_HOP_KEEP);
-	json_tree_flag(t, o, "gatewayRecursive", opt->gateway_recursive);
-	json_tree_flag(t, o, "extendedNextHop", four && opt->extended_next_hop);
+	tree_open(t, NULL, '{');
+	tree_text(t, "channel", four ? "ipv4" : "ipv6");
+	tree_text(t, "digit", four ? "4" : "6");
+	tree_text(t, "import", m->filters.v[opt->import].name);
+	tree_text(t, "export", m->filters.v[opt->export].name);
+	tree_bool(t, "nextHopSelf", opt->next_hop == BIRD_NEXT_HOP_SELF);
+	tree_bool(t, "nextHopSelfEbgp", opt->next_hop == BIRD_NEXT_HOP_SELF_EBGP);
+	tree_bool(t, "nextHopKeep", opt->next_hop == BIRD_NEXT_HOP_KEEP);
+	tree_bool(t, "gatewayRecursive", opt->gateway_recursive);
+	tree_bool(t, "extendedNextHop", four && opt->extended_next_hop);
+	tree_close(t);
 }
 
-static struct json_object *put_group(struct json_tree *t, struct json_object *groups, size_t number,
-				     const struct bird_making *m, const struct bird_options *opt)
+static void put_session(struct tree *t, const struct bird_session *s)
 {
-	struct json_object *o = json_tree_append_object(t, groups), *channels;
-	struct address cluster_id = { .family = AF_INET };
-	char name[32];
+	char address[ADDRESS_TEXT];
 
-	snprintf(name, sizeof(name), "group%zu", number);
-	json_tree_text(t, o, "group", name);
-	json_tree_one(t, o, "multihop", opt->multihop, "hops", opt->multihop);
-	json_tree_number(t, o, "holdTime", opt->hold_time);
-	json_tree_one(t, o, "keepaliveTime", opt->keepalive_time, "seconds", opt->keepalive_time);
-	json_tree_number(t, o, "connectRetryTime", opt->connect_retry_time);
-	json_tree_flag(t, o, "gracefulRestart", opt->graceful_restart);
-	json_tree_number(t, o, "gracefulRestartTime", opt->graceful_restart_time);
-	json_tree_flag(t, o, "useBfd", opt->bfd);
-	json_tree_flag(t, o, "ttlSecurity", opt->ttl_security);
-	json_tree_one(t, o, "allowLocalAs", opt->allow_local_as, "times", opt->allow_local_as);
-	json_tree_flag(t, o, "reflectorClient", opt->rr_client);
-	memcpy(cluster_id.bytes, opt->cluster_id, sizeof(opt->cluster_id));
-	if (!address_is_unspecified(&cluster_id))
-		json_tree_address(t, o, "clusterId", &cluster_id);
-	else
-		json_tree_flag(t, o, "clusterId", false);
-	channels = json_tree_list(t, o, "channels");
-	if (opt->ipv4)
-		put_channel(t, channels, m, opt, true);
-	if (opt->ipv6)
-		put_channel(t, channels, m, opt, false);
-	return json_tree_list(t, o, "sessions");
-}
-
-static void put_session(struct json_tree *t, struct json_object *list, const struct bird_session *s)
-{
-	struct json_object *o = json_tree_append_object(t, list);
-	char address[ADDRESS_TEXT], text[ADDRESS_TEXT + IF_NAME_TEXT + 4];
-
-	json_tree_text(t, o, "name", s->name);
+	address_print(&s->neighbour.address, address);
+	tree_open(t, NULL, '{');
+	tree_text(t, "name", s->name);
 	if (s->neighbour.zone[0])
-		snprintf(text, sizeof(text), "%s%%'%s'",
-			 address_print(&s->neighbour.address, address), s->neighbour.zone);
+		tree_printf(t, "neighbour", "%s%%'%s'", address, s->neighbour.zone);
 	else
-		address_print(&s->neighbour.address, text);
-	json_tree_text(t, o, "neighbour", text);
-	json_tree_number(t, o, "asn", s->asn);
-	json_tree_one(t, o, "port", s->port != 179, "number", s->port);
-	if (s->local.family)
-		json_tree_address(t, o, "local", &s->local);
-	else
-		json_tree_flag(t, o, "local", false);
-	json_tree_one(t, o, "localPort", s->local_port != 179, "number", s->local_port);
-	json_tree_number(t, o, "localAsn", s->options.local_asn);
-	json_tree_flag(t, o, "passive", s->passive);
-	json_tree_text_or(t, o, "password", s->password);
-	json_tree_text_or(t, o, "description", s->description);
+		tree_text(t, "neighbour", address);
+	tree_number(t, "asn", s->asn);
+	number_if(t, "port", s->port != 179, "number", s->port);
+	address_or_false(t, "local", &s->local);
+	number_if(t, "localPort", s->local_port != 179, "number", s->local_port);
+	tree_number(t, "localAsn", s->options.local_asn);
+	tree_bool(t, "passive", s->passive);
+	text_or_false(t, "password", s->password);
+	text_or_false(t, "description", s->description);
+	tree_close(t);
+}
+
+/* The first of those that agree in all options speaks for all of them. */
+static void put_group(struct tree *t, const struct bird_making *m, size_t number, size_t first,
+		      const size_t *groups)
+{
+	const struct bird_plan *plan = &m->plan;
+	const struct bird_options *opt = &plan->sessions[first].options;
+	struct address cluster_id = { .family = AF_INET };
+
+	tree_open(t, NULL, '{');
+	tree_printf(t, "group", "group%zu", number);
+	number_if(t, "multihop", opt->multihop, "hops", opt->multihop);
+	tree_number(t, "holdTime", opt->hold_time);
+	number_if(t, "keepaliveTime", opt->keepalive_time, "seconds", opt->keepalive_time);
+	tree_number(t, "connectRetryTime", opt->connect_retry_time);
+	tree_bool(t, "gracefulRestart", opt->graceful_restart);
+	tree_number(t, "gracefulRestartTime", opt->graceful_restart_time);
+	tree_bool(t, "useBfd", opt->bfd);
+	tree_bool(t, "ttlSecurity", opt->ttl_security);
+	number_if(t, "allowLocalAs", opt->allow_local_as, "times", opt->allow_local_as);
+	tree_bool(t, "reflectorClient", opt->rr_client);
+	memcpy(cluster_id.bytes, opt->cluster_id, sizeof(opt->cluster_id));
+	if (address_is_unspecified(&cluster_id))
+		cluster_id.family = 0;
+	address_or_false(t, "clusterId", &cluster_id);
+	tree_open(t, "channels", '[');
+	if (opt->ipv4)
+		put_channel(t, m, opt, true);
+	if (opt->ipv6)
+		put_channel(t, m, opt, false);
+	tree_close(t);
+	tree_open(t, "sessions", '[');
+	for (size_t i = first; i < plan->n_sessions; i++)
+		if (groups[i] == first)
+			put_session(t, &plan->sessions[i]);
+	tree_close(t);
+	tree_close(t);
 }
 
 /* Groups come in the order of their first session, so they follow from the records alone. */
-static void put_groups(struct json_tree *t, const struct bird_making *m, struct json_object *root)
+static int put_groups(struct tree *t, const struct bird_making *m)
 {
-	const struct bird_plan *plan = &m->plan;
-	struct json_object *groups = json_tree_list(t, root, "groups");
-	const struct bird_options **options = calloc(plan->n_sessions ?: 1, sizeof(*options));
-	struct json_object **lists = calloc(plan->n_sessions ?: 1, sizeof(struct json_object *));
+	const struct bird_session *v = m->plan.sessions;
+	AUTO(free) size_t *groups = calloc(m->plan.n_sessions ?: 1, sizeof(*groups));
+	AUTO(free) size_t *firsts = calloc(m->plan.n_sessions ?: 1, sizeof(*firsts));
 	size_t n = 0;
 
-	t->failed |= !options || !lists;
-	for (size_t i = 0; i < plan->n_sessions && !t->failed; i++) {
-		const struct bird_session *s = &plan->sessions[i];
+	if (!groups || !firsts)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->plan.n_sessions; i++) {
 		size_t g = 0;
 
-		while (g < n && memcmp(options[g], &s->options, sizeof(s->options)) != 0)
+		while (g < n && memcmp(&v[firsts[g]].options, &v[i].options, sizeof(v->options)))
 			g++;
-		if (g == n) {
-			options[n] = &s->options;
-			lists[n] = put_group(t, groups, n + 1, m, &s->options);
-			n++;
-		}
-		put_session(t, lists[g], s);
+		if (g == n)
+			firsts[n++] = i;
+		groups[i] = firsts[g];
 	}
-	free(options);
-	free(lists);
+	tree_open(t, "groups", '[');
+	for (size_t g = 0; g < n; g++)
+		put_group(t, m, g + 1, firsts[g], groups);
+	tree_close(t);
+	return 0;
 }
 
 /* --- once for IPv4 and once for IPv6: blocks ------------------------------------------------ */
@@ -119,49 +158,52 @@ static int extent_order(const void *a, const void *b)
 	return r ?: (x->block_size > y->block_size) - (x->block_size < y->block_size);
 }
 
-/* blocks: extents whose blocks are seen as blackholes; singles: each address is a block. */
-static void put_extents(struct json_tree *t, const struct bird_input *in, sa_family_t family,
-			struct json_object *object)
+static bool is_single(const struct extent *e)
 {
-	struct json_object *blocks = json_tree_list(t, object, "blocks");
-	struct json_object *singles = json_tree_list(t, object, "singles");
-	const struct extent **v = calloc(in->n_extents ?: 1, sizeof(*v));
+	return e->block_size == address_bits(&e->cidr.address);
+}
+
+static void put_some_extents(struct tree *t, const char *name, const struct extent *const *v,
+			     size_t n, bool singles)
+{
+	tree_open(t, name, '[');
+	for (size_t i = 0; i < n; i++) {
+		if (is_single(v[i]) != singles)
+			continue;
+		tree_open(t, NULL, '{');
+		tree_prefix(t, "cidr", &v[i]->cidr);
+		tree_number(t, "length", v[i]->block_size);
+		tree_close(t);
+	}
+	tree_close(t);
+}
+
+/* blocks: extents whose blocks are seen as blackholes; singles: each address is a block. */
+static int put_extents(struct tree *t, const struct bird_input *in, sa_family_t family)
+{
+	AUTO(free) const struct extent **v = calloc(in->n_extents ?: 1, sizeof(*v));
 	size_t n = 0;
 
-	for (size_t i = 0; v && i < in->n_extents; i++)
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = 0; i < in->n_extents; i++)
 		if (in->extents[i].extent->cidr.address.family == family &&
 		    bird_extent_announced(&in->extents[i]))
 			v[n++] = in->extents[i].extent;
-	if (n)
-		qsort(v, n, sizeof(*v), extent_order);
-	for (size_t i = 0; i < n && !t->failed; i++) {
-		bool single = v[i]->block_size == address_bits(&v[i]->cidr.address);
-		struct json_object *o;
-		char text[PREFIX_TEXT];
-
-		if (i && extent_order(&v[i - 1], &v[i]) == 0)
-			continue; /* two networks */
-		o = json_tree_append_object(t, single ? singles : blocks);
-		json_tree_text(t, o, "cidr", prefix_print(&v[i]->cidr, text));
-		json_tree_number(t, o, "length", v[i]->block_size);
-	}
-	t->failed |= !v;
-	free(v);
+	/* Two networks may have the same one. */
+	n = sort_unique(v, n, sizeof(*v), extent_order, extent_order);
+	put_some_extents(t, "blocks", v, n, false);
+	put_some_extents(t, "singles", v, n, true);
+	return 0;
 }
 
-static void put_own(struct json_tree *t, const struct bird_plan *plan, sa_family_t family,
-		    struct json_object *object)
+static void put_own(struct tree *t, const struct bird_plan *plan, sa_family_t family)
 {
-	struct json_object *list = json_tree_list(t, object, "own");
-
-	for (size_t i = 0; i < plan->n_announced; i++) {
-		char text[PREFIX_TEXT];
-
+	tree_open(t, "own", '[');
+	for (size_t i = 0; i < plan->n_announced; i++)
 		if (plan->announced[i].address.family == family)
-			json_tree_append(
-				t, list,
-				json_object_new_string(prefix_print(&plan->announced[i], text)));
-	}
+			tree_prefix(t, NULL, &plan->announced[i]);
+	tree_close(t);
 }
 
 /* --- filters -------------------------------------------------------------------------------- */
@@ -174,89 +216,66 @@ static bool is_large(const char *community)
 }
 
 /* "65000:1" as BIRD writes a pair: 65000,1 */
-static struct json_object *community_value(const char *text)
+static void put_community(struct tree *t, const char *name, const char *text)
 {
 	char copy[40];
 
-	snprintf(copy, sizeof(copy), "%s", text);
+	snprintf(copy, sizeof(copy), "%s", text ?: "");
 	for (char *p = copy; *p; p++)
 		if (*p == ':')
 			*p = ',';
-	return json_object_new_string(copy);
+	text_or_false(t, name, copy);
 }
 
-static void put_community(struct json_tree *t, struct json_object *object, const char *key,
-			  const char *text)
+static void put_communities(struct tree *t, const struct texts *from)
 {
-	if (text && text[0])
-		json_tree_put(t, object, key, community_value(text));
-	else
-		json_tree_flag(t, object, key, false);
-}
-
-static void put_communities(struct json_tree *t, struct json_object *object,
-			    const struct texts *from)
-{
-	struct json_object *plain = json_tree_list(t, object, "addCommunities");
-	struct json_object *large = json_tree_list(t, object, "addLargeCommunities");
-
+	tree_open(t, "addCommunities", '[');
 	for (size_t i = 0; i < from->n; i++)
-		json_tree_append(t, is_large(from->v[i]) ? large : plain,
-				 community_value(from->v[i]));
+		if (!is_large(from->v[i]))
+			put_community(t, NULL, from->v[i]);
+	tree_close(t);
+	tree_open(t, "addLargeCommunities", '[');
+	for (size_t i = 0; i < from->n; i++)
+		if (is_large(from->v[i]))
+			put_community(t, NULL, from->v[i]);
+	tree_close(t);
 }
 
-static void put_match(struct json_tree *t, struct json_object *rule,
-		      const struct filter_match *match)
+static void put_rule(struct tree *t, const struct bird_filter *f, const struct filter_rule *r)
 {
 	static const char *const origins[] = { "", "ORIGIN_IGP", "ORIGIN_EGP",
 					       "ORIGIN_INCOMPLETE" };
-	struct json_object *cidr = json_tree_object(t, rule, "cidr",
-						    match->cidr.address.family != 0);
-	char text[PREFIX_TEXT];
+	const struct filter_match *match = &r->match;
 
-	if (cidr) {
+	tree_open(t, NULL, '{');
+	if (open_if(t, "cidr", match->cidr.address.family != 0)) {
 		uint32_t ge, le;
 
 		filter_lengths(match, &ge, &le);
-		json_tree_text(t, cidr, "prefix", prefix_print(&match->cidr, text));
-		json_tree_number(t, cidr, "ge", ge);
-		json_tree_number(t, cidr, "le", le);
+		tree_prefix(t, "prefix", &match->cidr);
+		tree_number(t, "ge", ge);
+		tree_number(t, "le", le);
+		tree_close(t);
 	}
-	put_community(t, rule, "community", match->community);
-	put_community(t, rule, "largeCommunity", match->large_community);
-	json_tree_one(t, rule, "asPathContains", match->as_path_contains, "asn",
-		      match->as_path_contains);
-	if (match->origin)
-		json_tree_text(t, rule, "origin", origins[match->origin]);
-	else
-		json_tree_flag(t, rule, "origin", false);
-}
-
-/* Prepending on the way in repeats the neighbour's number, on the way out our own. */
-static void put_prepend(struct json_tree *t, struct json_object *rule, const struct bird_filter *f,
-			uint32_t times)
-{
-	struct json_object *list = json_tree_list(t, rule, "prepend");
-	char asn[16];
-
-	snprintf(asn, sizeof(asn), "%u", f->prepend_asn);
-	for (uint32_t i = 0; f->prepend_asn && i < times; i++)
-		json_tree_append(t, list,
-				 json_object_new_string(f->import ? "bgp_path.first" : asn));
-}
-
-static void put_rule(struct json_tree *t, struct json_object *list, const struct bird_filter *f,
-		     const struct filter_rule *r)
-{
-	struct json_object *rule = json_tree_append_object(t, list);
-
-	put_match(t, rule, &r->match);
-	json_tree_one(t, rule, "localPref", r->set.local_pref != UNSET, "value", r->set.local_pref);
-	json_tree_one(t, rule, "med", r->set.med != UNSET, "value", r->set.med);
-	put_communities(t, rule, &r->set.add_communities);
-	put_prepend(t, rule, f, r->set.prepend);
-	json_tree_flag(t, rule, "accept", r->action == FILTER_ACCEPT);
-	json_tree_flag(t, rule, "reject", r->action == FILTER_REJECT);
+	put_community(t, "community", match->community);
+	put_community(t, "largeCommunity", match->large_community);
+	number_if(t, "asPathContains", match->as_path_contains, "asn", match->as_path_contains);
+	text_or_false(t, "origin", origins[match->origin]);
+	number_if(t, "localPref", r->set.local_pref != UNSET, "value", r->set.local_pref);
+	number_if(t, "med", r->set.med != UNSET, "value", r->set.med);
+	put_communities(t, &r->set.add_communities);
+	/* Prepending repeats on import the neighbour's number, on export our own. */
+	tree_open(t, "prepend", '[');
+	for (uint32_t i = 0; f->prepend_asn && i < r->set.prepend; i++) {
+		if (f->import)
+			tree_text(t, NULL, "bgp_path.first");
+		else
+			tree_printf(t, NULL, "%u", f->prepend_asn);
+	}
+	tree_close(t);
+	tree_bool(t, "accept", r->action == FILTER_ACCEPT);
+	tree_bool(t, "reject", r->action == FILTER_REJECT);
+	tree_close(t);
 }
 
 static int filter_order(const void *a, const void *b)
@@ -265,155 +284,144 @@ static int filter_order(const void *a, const void *b)
 		      (*(const struct bird_filter *const *)b)->name);
 }
 
-static void put_filter(struct json_tree *t, struct json_object *list, const struct bird_filter *f,
-		       sa_family_t family)
+static int put_filters(struct tree *t, const struct bird_making *m, sa_family_t family)
 {
-	struct json_object *o = json_tree_append_object(t, list), *rules;
+	AUTO(free) const struct bird_filter **v = calloc(m->filters.n, sizeof(*v));
 
-	json_tree_text(t, o, "name", f->name);
-	json_tree_flag(t, o, "import", f->import);
-	rules = json_tree_list(t, o, "rules");
-	for (size_t i = 0; f->record && i < f->record->rules.n; i++) {
-		const struct filter_rule *r = &f->record->rules.v[i];
-
-		if (!r->match.cidr.address.family || r->match.cidr.address.family == family)
-			put_rule(t, rules, f, r);
-	}
-}
-
-static void put_filters(struct json_tree *t, const struct bird_making *m, sa_family_t family,
-			struct json_object *object)
-{
-	struct json_object *list = json_tree_list(t, object, "filters");
-	const struct bird_filter **v = calloc(m->filters.n, sizeof(*v));
-
-	if (!v) {
-		t->failed = true;
-		return;
-	}
+	if (!v)
+		return -ENOMEM;
 	for (size_t i = 0; i < m->filters.n; i++)
 		v[i] = &m->filters.v[i];
 	qsort(v, m->filters.n, sizeof(*v), filter_order);
-	for (size_t i = 0; i < m->filters.n; i++)
-		put_filter(t, list, v[i], family);
-	free(v);
+	tree_open(t, "filters", '[');
+	for (size_t i = 0; i < m->filters.n; i++) {
+		tree_open(t, NULL, '{');
+		tree_text(t, "name", v[i]->name);
+		tree_bool(t, "import", v[i]->import);
+		tree_open(t, "rules", '[');
+		for (size_t k = 0; v[i]->record && k < v[i]->record->rules.n; k++) {
+			const struct filter_rule *r = &v[i]->record->rules.v[k];
+
+			if (!r->match.cidr.address.family || r->match.cidr.address.family == family)
+				put_rule(t, v[i], r);
+		}
+		tree_close(t);
+		tree_close(t);
+	}
+	tree_close(t);
+	return 0;
 }
 
-/* What there is once for IPv4 and once for IPv6. */
-static void put_families(struct json_tree *t, const struct bird_making *m, struct json_object *root)
+static int put_family(struct tree *t, const struct bird_making *m, bool four)
 {
-	static const sa_family_t families[] = { AF_INET, AF_INET6 };
-	struct json_object *list = json_tree_list(t, root, "families");
+	sa_family_t family = four ? AF_INET : AF_INET6;
+	int r;
 
-	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
-		bool four = families[i] == AF_INET;
-		struct json_object *o = json_tree_append_object(t, list);
-
-		json_tree_text(t, o, "digit", four ? "4" : "6");
-		json_tree_text(t, o, "channel", four ? "ipv4" : "ipv6");
-		json_tree_flag(t, o, "isIpv4", four);
-		/* Keeps a set from being empty, which BIRD refuses; no route is ever this. */
-		json_tree_text(t, o, "never",
-			       four ? "255.255.255.255/32"
-				    : "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128");
-		put_extents(t, m->in, families[i], o);
-		put_own(t, &m->plan, families[i], o);
-		put_filters(t, m, families[i], o);
-	}
+	tree_open(t, NULL, '{');
+	tree_text(t, "digit", four ? "4" : "6");
+	tree_text(t, "channel", four ? "ipv4" : "ipv6");
+	tree_bool(t, "isIpv4", four);
+	/* Keeps a set from being empty, which BIRD refuses; no route is ever this. */
+	tree_text(t, "never",
+		  four ? "255.255.255.255/32" : "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128");
+	r = put_extents(t, m->in, family);
+	put_own(t, &m->plan, family);
+	r = r ?: put_filters(t, m, family);
+	tree_close(t);
+	return r;
 }
 
 /* --- the rest ------------------------------------------------------------------------------- */
 
-static void put_bfd(struct json_tree *t, const struct bird_making *m, struct json_object *root)
+static void put_bfd(struct tree *t, const struct bird_making *m)
 {
 	const struct config_bfd *c = &m->in->config->bfd;
-	struct json_object *o;
 	bool any = false;
 
 	for (size_t i = 0; i < m->plan.n_sessions; i++)
 		any |= m->plan.sessions[i].options.bfd;
-	o = json_tree_object(t, root, "bfd", any);
-	if (!o)
+	if (!open_if(t, "bfd", any))
 		return;
-	json_tree_number(t, o, "minRx", c->min_rx);
-	json_tree_number(t, o, "minTx", c->min_tx);
-	json_tree_number(t, o, "multiplier", c->multiplier);
+	tree_number(t, "minRx", c->min_rx);
+	tree_number(t, "minTx", c->min_tx);
+	tree_number(t, "multiplier", c->multiplier);
+	tree_close(t);
 }
 
-static void put_interfaces(struct json_tree *t, struct json_object *o, const struct texts *from)
+static void put_interfaces(struct tree *t, const struct texts *from)
 {
-	struct json_object *list = json_tree_list(t, o, "interfaces");
-
+	tree_open(t, "interfaces", '[');
 	for (size_t i = 0; i < from->n; i++) {
-		struct json_object *interface = json_tree_append_object(t, list);
-
-		json_tree_text(t, interface, "pattern", from->v[i]);
-		json_tree_flag(t, interface, "more", i + 1 < from->n);
+		tree_open(t, NULL, '{');
+		tree_text(t, "pattern", from->v[i]);
+		tree_bool(t, "more", i + 1 < from->n);
+		tree_close(t);
 	}
-	json_tree_flag(t, o, "allInterfaces", from->n == 0);
+	tree_close(t);
+	tree_bool(t, "allInterfaces", from->n == 0);
 }
 
-static void put_ospf(struct json_tree *t, const struct bird_making *m, struct json_object *root)
+static void put_ospf(struct tree *t, const struct bird_making *m)
 {
 	const struct config_ospf *c = &m->in->config->ospf;
-	struct json_object *o = json_tree_object(t, root, "ospf", m->ospf);
 
-	if (!o)
+	if (!open_if(t, "ospf", m->ospf))
 		return;
-	json_tree_flag(t, o, "ipv4", m->in->ipv4.address.family);
-	json_tree_flag(t, o, "ipv6", m->in->ipv6.address.family);
-	json_tree_address(t, o, "area", &c->area);
-	put_interfaces(t, o, &c->interfaces);
-	json_tree_number(t, o, "cost", c->cost);
-	json_tree_number(t, o, "hello", c->hello);
-	json_tree_number(t, o, "dead", c->dead);
-	json_tree_text(t, o, "type", c->type == OSPF_PTP ? "ptp" : "broadcast");
-	json_tree_text_or(t, o, "password", m->ospf_password);
+	tree_bool(t, "ipv4", m->in->ipv4.address.family);
+	tree_bool(t, "ipv6", m->in->ipv6.address.family);
+	tree_address(t, "area", &c->area);
+	put_interfaces(t, &c->interfaces);
+	tree_number(t, "cost", c->cost);
+	tree_number(t, "hello", c->hello);
+	tree_number(t, "dead", c->dead);
+	tree_text(t, "type", c->type == OSPF_PTP ? "ptp" : "broadcast");
+	text_or_false(t, "password", m->ospf_password);
+	tree_close(t);
 }
 
-static void put_rip(struct json_tree *t, const struct bird_making *m, struct json_object *root)
+static void put_rip(struct tree *t, const struct bird_making *m)
 {
 	const struct config_rip *c = &m->in->config->rip;
-	struct json_object *o = json_tree_object(t, root, "rip", m->rip);
 
-	if (!o)
+	if (!open_if(t, "rip", m->rip))
 		return;
-	json_tree_flag(t, o, "ipv4", m->in->ipv4.address.family);
-	json_tree_flag(t, o, "ipv6", m->in->ipv6.address.family && !m->rip_password);
-	put_interfaces(t, o, &c->interfaces);
-	json_tree_number(t, o, "updateTime", c->update_time);
-	json_tree_number(t, o, "timeoutTime", c->timeout_time);
-	json_tree_text_or(t, o, "password", m->rip_password);
+	tree_bool(t, "ipv4", m->in->ipv4.address.family);
+	tree_bool(t, "ipv6", m->in->ipv6.address.family && !m->rip_password);
+	put_interfaces(t, &c->interfaces);
+	tree_number(t, "updateTime", c->update_time);
+	tree_number(t, "timeoutTime", c->timeout_time);
+	text_or_false(t, "password", m->rip_password);
+	tree_close(t);
 }
 
 int bird_tree(struct bird_making *m)
 {
-	AUTO(json_put) struct json_object *root = json_object_new_object();
 	const struct bird_input *in = m->in;
-	struct json_object *own;
-	struct json_tree t = { 0 };
+	const struct config_bgp *bgp = &in->config->bgp;
+	struct tree t = tree_new();
+	int r, end;
 
-	if (!root)
-		return -ENOMEM;
-	json_tree_address(&t, root, "routerId", &in->router_id);
-	json_tree_number(&t, root, "kernelProtocol", in->kernel_protocol);
-	json_tree_number(&t, root, "ecmp", in->config->bgp.ecmp);
-	json_tree_flag(&t, root, "announceStatic", in->config->announce == ANNOUNCE_STATIC);
-	json_tree_flag(&t, root, "transit", m->transit);
-	json_tree_flag(&t, root, "authenticationOption", in->version >= BIRD_AUTH_OPTION);
-	own = json_tree_object(&t, root, "ownCommunities", in->config->bgp.communities.n);
-	if (own)
-		put_communities(&t, own, &in->config->bgp.communities);
-	json_tree_one(&t, root, "exportTable", in->config->export_table, "table",
-		      in->config->export_table);
-	put_families(&t, m, root);
-	put_groups(&t, m, root);
-	put_bfd(&t, m, root);
-	put_ospf(&t, m, root);
-	put_rip(&t, m, root);
-	json_tree_text_or(&t, root, "snippets", in->snippets);
-	if (t.failed)
-		return -ENOMEM;
-	m->plan.tree = TAKE(root);
-	return 0;
+	t.literal_names = true;
+	tree_address(&t, "routerId", &in->router_id);
+	tree_number(&t, "kernelProtocol", in->kernel_protocol);
+	tree_number(&t, "ecmp", bgp->ecmp);
+	tree_bool(&t, "announceStatic", in->config->announce == ANNOUNCE_STATIC);
+	tree_bool(&t, "transit", m->transit);
+	tree_bool(&t, "authenticationOption", in->version >= BIRD_AUTH_OPTION);
+	if (open_if(&t, "ownCommunities", bgp->communities.n)) {
+		put_communities(&t, &bgp->communities);
+		tree_close(&t);
+	}
+	number_if(&t, "exportTable", in->config->export_table, "table", in->config->export_table);
+	tree_open(&t, "families", '[');
+	r = put_family(&t, m, true);
+	r = r ?: put_family(&t, m, false);
+	tree_close(&t);
+	r = r ?: put_groups(&t, m);
+	put_bfd(&t, m);
+	put_ospf(&t, m);
+	put_rip(&t, m);
+	text_or_false(&t, "snippets", in->snippets);
+	end = tree_end(&t, &m->plan.tree);
+	return r ?: end;
 }

@@ -20,7 +20,11 @@ void tree_add(struct tree *t, const char *name, struct json_object *value)
 	if (value && t->object && json_object_is_type(t->object, json_type_array))
 		r = json_object_array_add(t->object, value);
 	else if (value && t->object && name)
-		r = json_object_object_add(t->object, name, value);
+		r = json_object_object_add_ex(t->object, name, value,
+					      t->literal_names
+						      ? JSON_C_OBJECT_ADD_KEY_IS_NEW |
+								JSON_C_OBJECT_KEY_IS_CONSTANT
+						      : 0);
 	if (r == 0)
 		return;
 	json_object_put(value);

@@ -26,6 +26,7 @@ struct tree {
 	struct json_object *outer[JSON_DEPTH_MAX];
 	unsigned depth;
 	bool failed;
+	bool literal_names; /* set it for a large tree: all names are literals, each once in its object */
 };
 
 struct tree tree_new(void);                                     /* with an object open */
