@@ -76,7 +76,7 @@ static void on_reload(void *arg)
 	settings_take_over(a->settings, &fresh, told, a);
 	choose_log_level(a);
 	if (a->routing)
-		routing_reload(a->routing);
+		routing_changed(a->routing);
 }
 
 static void answered(const char *path, unsigned status, uint64_t us, void *arg)

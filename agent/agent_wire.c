@@ -20,7 +20,7 @@ static void routes_changed(bool blocks, void *arg)
 	if (blocks && a->firewall)
 		firewall_mark(a->firewall);
 	if (blocks && a->routing)
-		routing_blocks_changed(a->routing);
+		routing_changed(a->routing);
 	if (blocks && a->statics)
 		static_routes_pools_changed(a->statics);
 }
@@ -199,7 +199,7 @@ static void record_changed(enum route_kind kind, void *arg)
 	struct agent *a = arg;
 
 	if (a->routing && kind != ROUTE_BLOCK)
-		routing_records_changed(a->routing);
+		routing_changed(a->routing);
 	if (a->overlay && kind != ROUTE_PEER && kind != ROUTE_FILTER && kind != ROUTE_SPEC)
 		overlay_mark(a->overlay);
 }

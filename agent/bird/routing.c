@@ -1,19 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From records to a file that BIRD runs. What BIRD says back is in routing_watch.c. */
 #include "agent/bird/routing.h"
 
 #include <errno.h>
 #include <grp.h>
 #include <malloc.h>
 #include <string.h>
+#include <strings.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "agent/bird/routing_parts.h"
+#include "agent/bird/bird_flaps.h"
+#include "agent/bird/routing_compare.h"
+#include "agent/kernel/delta_kernel.h"
+#include "confd/bird/bird_mask.h"
+#include "confd/bird/bird_show.h"
+#include "confd/bird_step.h"
+#include "confd/renderer.h"
+#include "lib/base/clock.h"
+#include "lib/base/hash.h"
 #include "lib/base/route_protocol.h"
 #include "lib/base/secret.h"
+#include "lib/daemon/serve.h"
+#include "lib/json/tree.h"
 
-#define OPERATORS_TEMPLATES "/etc/roost/templates"
-#define SNIPPETS            "/etc/roost/bird.d"
+/* The operator's template, with its folder; else the shipped one. */
+#define TEMPLATE "/etc/roost/templates/bird.conf"
+#define SNIPPETS "/etc/roost/bird.d"
+
+/* Sessions and blocks that are named in the log when a change disturbs them. */
+#define FLAPS_TOLD 20
+
+#define LOOK_MS    10000
+#define DETAILS_MS 60000
+/* What two readings of one moment may differ by: BIRD rounds, and clocks are slewed. */
+#define CLOCKS_MS 1000
+#define DAY_MS    86400000
+/* So many are named, the rest is counted. */
+#define SESSIONS_TOLD 10
+/* How long one may be down before it is told: less than from look to look. */
+#define SESSION_GRACE_MS 7000
+
+/* BIRD may replace a route by removing and adding it; and a flush takes its time. */
+#define SETTLE_MS 100
+
+static const enum route_kind watched[] = { ROUTE_PEER, ROUTE_FILTER, ROUTE_NODE, ROUTE_SPEC };
+
+struct routing {
+	struct routing_options o;
+	struct identity self;
+	bool extents_known, open;
+	/* to BIRD */
+	struct renderer *renderer;
+	struct publish *publish;
+	struct bird_plan meant, next; /* what BIRD should run now; what is on its way to it */
+	bool has_meant, has_next;
+	/* from BIRD */
+	struct bird_step *step;
+	struct bird_protocols runs; /* as it said last, */
+	uint64_t runs_at;           /* at that time of the timers */
+	struct routing_difference difference;
+	bool accepted;             /* BIRD runs a file of ours: */
+	struct hash accepted_hash; /* the text with this, */
+	struct hash next_hash;     /* and what is on its way */
+	int64_t configured; /* since when, by BIRD's own word; seconds since 1970, 0: unknown */
+	struct status_session *sessions; /* of the last status */
+	struct timer look;
+	bool looking, again; /* and once more after it */
+	bool mended;         /* a reload has answered the difference that is there */
+	uint64_t detailed;   /* when the counts were last asked for; ms */
+	/* CLOCK_MONOTONIC in ms, unlike timers: BIRD's own times do not count a machine's sleep */
+	int64_t asked, reread; /* for the status; when another's configure was last answered */
+	int64_t ours;          /* BIRD's last configure was not after that */
+	bool knows_ours;
+	/* the route that another program removed, and which; 0: none did */
+	struct prefix lost;
+	uint32_t lost_by;
+	struct timer refeed;
+	struct holding refeeds;
+};
 
 /* --- what is known -------------------------------------------------------------------------- */
 
@@ -48,15 +112,15 @@ static void gathered_done(struct gathered *g)
 
 static int gather_nodes(const struct routing *r, struct gathered *g)
 {
-	size_t n = route_records_count(r->records, ROUTE_NODE);
+	size_t n = route_records_count(r->o.records, ROUTE_NODE);
 
 	g->nodes = calloc(n ?: 1, sizeof(*g->nodes));
 	if (!g->nodes)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		const struct node *node = route_record(r->records, ROUTE_NODE, i);
+		const struct node *node = route_record(r->o.records, ROUTE_NODE, i);
 
-		g->nodes[i] = (struct bird_node){ node, route_record_find(r->records, ROUTE_SPEC,
+		g->nodes[i] = (struct bird_node){ node, route_record_find(r->o.records, ROUTE_SPEC,
 									  node->name) };
 	}
 	g->in.nodes = g->nodes;
@@ -66,16 +130,16 @@ static int gather_nodes(const struct routing *r, struct gathered *g)
 
 static int gather_policy(const struct routing *r, struct gathered *g)
 {
-	g->in.n_peers = route_records_count(r->records, ROUTE_PEER);
-	g->in.n_filters = route_records_count(r->records, ROUTE_FILTER);
+	g->in.n_peers = route_records_count(r->o.records, ROUTE_PEER);
+	g->in.n_filters = route_records_count(r->o.records, ROUTE_FILTER);
 	g->peers = calloc(g->in.n_peers ?: 1, sizeof(struct peer *));
 	g->filters = calloc(g->in.n_filters ?: 1, sizeof(struct filter *));
 	if (!g->peers || !g->filters)
 		return -ENOMEM;
 	for (size_t i = 0; i < g->in.n_peers; i++)
-		g->peers[i] = route_record(r->records, ROUTE_PEER, i);
+		g->peers[i] = route_record(r->o.records, ROUTE_PEER, i);
 	for (size_t i = 0; i < g->in.n_filters; i++)
-		g->filters[i] = route_record(r->records, ROUTE_FILTER, i);
+		g->filters[i] = route_record(r->o.records, ROUTE_FILTER, i);
 	g->in.peers = g->peers;
 	g->in.filters = g->filters;
 	return 0;
@@ -83,17 +147,17 @@ static int gather_policy(const struct routing *r, struct gathered *g)
 
 static int gather_extents(const struct routing *r, struct gathered *g)
 {
-	size_t n = route_records_count(r->records, ROUTE_EXTENT);
+	size_t n = route_records_count(r->o.records, ROUTE_EXTENT);
 
 	g->extents = calloc(n ?: 1, sizeof(*g->extents));
 	if (!g->extents)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		const struct extent *e = route_record(r->records, ROUTE_EXTENT, i);
+		const struct extent *e = route_record(r->o.records, ROUTE_EXTENT, i);
 
 		g->extents[i] = (struct bird_extent){
 			.extent = e,
-			.pool = route_record_find(r->records, ROUTE_POOL, e->pool),
+			.pool = route_record_find(r->o.records, ROUTE_POOL, e->pool),
 			.silent = r->o.silent(e->pool, r->o.arg),
 		};
 	}
@@ -104,7 +168,7 @@ static int gather_extents(const struct routing *r, struct gathered *g)
 
 static int gather_config(const struct routing *r, struct gathered *g)
 {
-	g->in.config = route_record_find(r->records, ROUTE_CONFIG, "");
+	g->in.config = route_record_find(r->o.records, ROUTE_CONFIG, "");
 	if (g->in.config)
 		return 0;
 	g->in.config = &g->defaults;
@@ -145,7 +209,7 @@ static int gather(const struct routing *r, struct gathered *g)
 		.ipv4 = r->self.ipv4,
 		.ipv6 = r->self.ipv6,
 		.router_id = r->self.router_id,
-		.spec = route_record_find(r->records, ROUTE_SPEC, r->self.name),
+		.spec = route_record_find(r->o.records, ROUTE_SPEC, r->self.name),
 		.version = version ? version->major * 1000 + version->minor : 0,
 		.kernel_protocol = route_protocol,
 		.snippets = access(SNIPPETS, R_OK | X_OK) == 0 ? SNIPPETS : NULL,
@@ -160,9 +224,9 @@ static int gather(const struct routing *r, struct gathered *g)
 	return rc ?: gather_passwords(g);
 }
 
-/* --- what is meant -------------------------------------------------------------------------- */
+/* --- the plan and its text ------------------------------------------------------------------ */
 
-int routing_plan(const struct routing *r, struct bird_plan *ret, struct err *err)
+static int make_plan(const struct routing *r, struct bird_plan *ret, struct err *err)
 {
 	AUTO_DONE(gathered_done) struct gathered g = { 0 };
 	int rc = gather(r, &g);
@@ -215,28 +279,11 @@ static void tell_flaps(const struct bird_plan *before, const struct bird_plan *a
 	bird_flaps_done(&flaps);
 }
 
-static int load_templates(struct routing *r)
+static int render_plan(struct routing *r, const struct bird_plan *plan, char **ret, size_t *ret_len,
+		       struct err *err)
 {
-	const char *const folders[] = { OPERATORS_TEMPLATES, r->o.template_dir };
-	int rc = 0;
-
-	if (r->templates && !template_dir_changed(r->templates))
-		return 0;
-	mustache_set_free(TAKE(r->set));
-	if (!r->templates)
-		rc = template_dir_new(folders, ARRAY_SIZE(folders), &r->templates);
-	return rc ?: mustache_set_new(template_dir_load, r->templates, &r->set);
-}
-
-int routing_render(struct routing *r, const struct bird_plan *plan, char **ret, size_t *ret_len,
-		   struct err *err)
-{
-	const struct mustache_options options = { .strict = true };
-	int rc = load_templates(r);
-
-	if (rc < 0)
-		return err_set(err, rc, "templates: %s", strerror(-rc));
-	return mustache_render(r->set, "bird.conf", plan->tree, &options, ret, ret_len, err);
+	return renderer_run(r->renderer, plan->tree, &(struct mustache_options){ .strict = true },
+			    ret, ret_len, err);
 }
 
 static int render(char **ret, size_t *ret_len, void *arg, struct err *err)
@@ -246,8 +293,8 @@ static int render(char **ret, size_t *ret_len, void *arg, struct err *err)
 	int rc;
 
 	r->o.first(r->o.arg);
-	rc = routing_plan(r, &plan, err);
-	rc = rc ?: routing_render(r, &plan, ret, ret_len, err);
+	rc = make_plan(r, &plan, err);
+	rc = rc ?: render_plan(r, &plan, ret, ret_len, err);
 	if (rc < 0)
 		return rc;
 	/* It holds passwords, and for thousands of peers many megabytes. */
@@ -264,7 +311,275 @@ static int render(char **ret, size_t *ret_len, void *arg, struct err *err)
 	return 0;
 }
 
-/* --- outcomes ------------------------------------------------------------------------------- */
+static bool is_foreign(const char *text, size_t len, void *arg)
+{
+	return len > 0 && (len < strlen(BIRD_CONFIG_MARK) ||
+			   memcmp(text, BIRD_CONFIG_MARK, strlen(BIRD_CONFIG_MARK)) != 0);
+}
+
+/* --- what BIRD runs ------------------------------------------------------------------------- */
+
+/*
+ * What BIRD says: whether it is there, what it runs, how its sessions are. Every ten
+ * seconds the short list; the long one, which keeps BIRD busy with thousands of peers, once a
+ * minute and when a session's state has changed.
+ */
+
+static void tell_disabled(struct routing *r, const struct routing_difference *d)
+{
+	if (d->disabled)
+		health_set(r->o.health, "bird-protocols", LOG_LEVEL_WARNING,
+			   "%zu of BIRD's protocols %s disabled by hand (%s): `birdc enable %s`",
+			   d->disabled, d->disabled == 1 ? "is" : "are", d->first, d->first);
+	else
+		health_clear(r->o.health, "bird-protocols");
+}
+
+/*
+ * Once BIRD is asked to read its file again; what then still differs is told. Nothing while a
+ * publication is on its way: that changes what runs anyway.
+ */
+static void answer_difference(struct routing *r, const struct routing_difference *d)
+{
+	if (d->missing + d->surplus == 0) {
+		r->mended = false;
+		tell_disabled(r, d);
+		return;
+	}
+	if (publish_busy(r->publish))
+		return;
+	if (r->mended) {
+		health_set(r->o.health, "bird-protocols", LOG_LEVEL_ERROR,
+			   "BIRD does not run what %s says, and a reload has not changed that: "
+			   "%zu protocols missing, %zu too many (%s); was it started with "
+			   "another file?",
+			   r->o.bird_config, d->missing, d->surplus, d->first);
+		return;
+	}
+	r->mended = true;
+	log_warning("bird",
+		    "BIRD runs something else than was meant: %zu protocols missing, %zu too many "
+		    "(%s); its configuration is read again",
+		    d->missing, d->surplus, d->first);
+	publish_reload(r->publish);
+	publish_changed(r->publish);
+}
+
+/* "12:34:56.789", or a date of long ago. */
+static bool time_of_day(const char *text, int *ret)
+{
+	unsigned h, m, s, ms;
+	int end = 0;
+
+	if (sscanf(text, "%2u:%2u:%2u.%3u%n", &h, &m, &s, &ms, &end) != 4 || text[end])
+		return false;
+	*ret = (int)(((h * 60 + m) * 60 + s) * 1000 + ms);
+	return true;
+}
+
+/* One that went down and came back meanwhile. The same moment is told differently by a
+ * millisecond from call to call. */
+static bool since_differs(const char *a, const char *b)
+{
+	int x, y;
+
+	if (!time_of_day(a, &x) || !time_of_day(b, &y))
+		return strcmp(a, b) != 0;
+	x = abs(x - y);
+	return x > CLOCKS_MS && x < DAY_MS - CLOCKS_MS;
+}
+
+static bool states_differ(const struct bird_protocols *a, const struct bird_protocols *b)
+{
+	if (a->n != b->n)
+		return true;
+	for (size_t i = 0; i < a->n; i++)
+		if (strcmp(a->v[i].name, b->v[i].name) != 0 ||
+		    strcmp(a->v[i].state, b->v[i].state) != 0 ||
+		    since_differs(a->v[i].since, b->v[i].since) ||
+		    strcmp(a->v[i].bgp_state, b->v[i].bgp_state) != 0)
+			return true;
+	return false;
+}
+
+static int64_t now_ms(void)
+{
+	return (int64_t)(clock_monotonic_us() / 1000);
+}
+
+static void ask(struct routing *r, enum bird_view view, bird_answer_fn *fn)
+{
+	r->looking = bird_show(bird_step_control(r->step), view, fn, r) == 0;
+}
+
+static bool answered(struct routing *r, const struct bird_answer *answer)
+{
+	r->looking = false;
+	if (r->again)
+		timer_set(r->o.timers, &r->look, 0, 0);
+	else
+		timer_set(r->o.timers, &r->look, LOOK_MS, LOOK_MS / 4);
+	r->again = false;
+	if (answer->err < 0 && answer->err != -ECONNRESET)
+		log_warning("bird", "%s: %s", bird_view_name(answer->view), answer->words);
+	return answer->err == 0;
+}
+
+/* The answer's records, which are ours from now on. */
+static bool take(struct routing *r, struct bird_answer *answer, struct bird_protocols *ret)
+{
+	if (!answered(r, answer))
+		return false;
+	*ret = answer->protocols;
+	answer->protocols = (struct bird_protocols){ 0 };
+	return true;
+}
+
+/*
+ * The same protocols with other options look alike; but whoever changed them had to reconfigure.
+ * BIRD says how long ago that was; when it read the clock lies between the question and the answer.
+ * Answered no more often than the details are asked for, so that another who reconfigures for ever
+ * makes no loop of it.
+ */
+static void on_status(struct bird_answer *answer, void *arg)
+{
+	struct routing *r = arg;
+	int64_t now = now_ms(), age;
+
+	if (!answered(r, answer) || bird_status_age_ms(&answer->status, &age) < 0)
+		return;
+	r->configured = time(NULL) - age / 1000;
+	if (publish_busy(r->publish))
+		return;
+	if (!r->knows_ours) {
+		r->knows_ours = true;
+		r->ours = now - age;
+	} else if (r->asked - age > r->ours + CLOCKS_MS && !r->mended &&
+		   (!r->reread || now > r->reread + DETAILS_MS)) {
+		r->mended = true;
+		r->reread = now;
+		log_warning("bird",
+			    "BIRD was reconfigured by another hand, on %s; its configuration is "
+			    "read again",
+			    answer->status.last_reconfiguration);
+		publish_reload(r->publish);
+	}
+}
+
+static void on_details(struct bird_answer *answer, void *arg)
+{
+	struct routing *r = arg;
+	struct bird_protocols now;
+
+	if (!take(r, answer, &now))
+		return;
+	bird_protocols_done(&r->runs);
+	r->runs = now;
+	r->runs_at = timers_now(r->o.timers);
+	r->o.changed(r->o.arg);
+	r->asked = now_ms();
+	ask(r, BIRD_VIEW_STATUS, on_status);
+}
+
+/* --- sessions that are down ----------------------------------------------------------------- */
+
+static bool is_up(const struct bird_protocol *p)
+{
+	return strcmp(p->bgp_state, "Established") == 0;
+}
+
+/* Told already, or down since long enough ago that it is no mere start. */
+static bool is_worth_telling(const struct routing *r, const char *part)
+{
+	return health_reason(r->o.health, part) ||
+	       timers_now(r->o.timers) >= r->runs_at + SESSION_GRACE_MS;
+}
+
+static bool tell_session(struct routing *r, const struct bird_protocol *p, bool counted_only)
+{
+	char part[HEALTH_PART];
+
+	snprintf(part, sizeof(part), "session/%s", p->name);
+	if (!is_worth_telling(r, part))
+		return false;
+	if (counted_only)
+		return true;
+	health_set(
+		r->o.health, part, LOG_LEVEL_WARNING,
+		"BGP session %s with %s (AS %u) is down: %s%s%s; no routes come or go by it: see "
+		"that the neighbour runs, can be reached from here and has this node as its "
+		"neighbour in AS %u",
+		p->name, p->neighbor, p->neighbor_as, p->bgp_state[0] ? p->bgp_state : p->state,
+		p->last_error[0] ? ", " : "", p->last_error, p->local_as);
+	return true;
+}
+
+/*
+ * One that is down now and was so when the details were last asked for: at a start or a change
+ * every session is down for a moment. What is disabled by hand is told as that.
+ */
+static void tell_sessions(struct routing *r, const struct bird_protocols *now)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < now->n; i++) {
+		const struct bird_protocol *p = &now->v[i], *before;
+
+		if (strcmp(p->proto, "BGP") != 0 || is_up(p) || strcmp(p->state, "down") == 0)
+			continue;
+		before = bird_protocols_find(&r->runs, p->name);
+		if (before && !is_up(before))
+			n += tell_session(r, before, n >= SESSIONS_TOLD);
+	}
+	if (n > SESSIONS_TOLD)
+		health_set(r->o.health, "session/others", LOG_LEVEL_WARNING,
+			   "%zu more BGP sessions are down: `roostctl bgp` lists them",
+			   n - SESSIONS_TOLD);
+	health_sweep(r->o.health, "session/");
+}
+
+/* Without BIRD there are none. The second time nothing is fresh any more. */
+static void forget_sessions(struct routing *r)
+{
+	health_sweep(r->o.health, "session/");
+	health_sweep(r->o.health, "session/");
+}
+
+static void on_protocols(struct bird_answer *answer, void *arg)
+{
+	struct routing *r = arg;
+	uint64_t time = timers_now(r->o.timers);
+	AUTO_DONE(bird_protocols_done) struct bird_protocols now = { 0 };
+
+	if (!take(r, answer, &now))
+		return;
+	if (r->has_meant && routing_compare(&r->meant, &now, &r->difference) == 0)
+		answer_difference(r, &r->difference);
+	tell_sessions(r, &now);
+	if (states_differ(&now, &r->runs) || time >= r->detailed + DETAILS_MS) {
+		r->detailed = time;
+		ask(r, BIRD_VIEW_PROTOCOLS_ALL, on_details);
+	}
+}
+
+static void on_look(void *arg)
+{
+	struct routing *r = arg;
+
+	/* What is being told now may be from before whatever made us look. */
+	r->again = r->looking;
+	if (!r->looking)
+		ask(r, BIRD_VIEW_PROTOCOLS, on_protocols);
+}
+
+static void look_at_all(struct routing *r)
+{
+	r->knows_ours = false;
+	r->detailed = 0;
+	timer_set(r->o.timers, &r->look, 0, 0);
+}
+
+/* --- outcomes of a publication, and the connection ------------------------------------------ */
 
 static void told(const struct publish_outcome *outcome, void *arg)
 {
@@ -289,38 +604,406 @@ static void told(const struct publish_outcome *outcome, void *arg)
 	}
 	if (runs && r->has_next) {
 		bird_plan_done(&r->meant);
-		r->meant = TAKE_PLAN(r->next);
+		r->meant = r->next;
+		r->next = (struct bird_plan){ 0 };
 		r->has_meant = true;
 		r->has_next = false;
 	}
 	if (outcome->result == PUBLISH_DONE || outcome->result == PUBLISH_UNHEARD ||
 	    outcome->result == PUBLISH_NOT_RELOADED)
-		routing_asked_again(r);
+		look_at_all(r);
 	r->o.changed(r->o.arg);
 }
 
-static bool is_foreign(const char *text, size_t len, void *arg)
+static void on_connected(const struct bird_version *version, void *arg)
 {
-	return len > 0 && (len < strlen(BIRD_CONFIG_MARK) ||
-			   memcmp(text, BIRD_CONFIG_MARK, strlen(BIRD_CONFIG_MARK)) != 0);
+	struct routing *r = arg;
+
+	log_info("bird", "BIRD %u.%u.%u is there", version->major, version->minor, version->patch);
+	health_clear(r->o.health, "bird");
+	r->mended = false;
+	r->knows_ours = false;
+	/* Another version may want another text; and it may have started with another file. */
+	if (r->open)
+		publish_changed(r->publish);
+	timer_set(r->o.timers, &r->look, 0, 0);
+	r->o.changed(r->o.arg);
+}
+
+static void on_disconnected(const char *reason, void *arg)
+{
+	struct routing *r = arg;
+
+	health_set(r->o.health, "bird", LOG_LEVEL_WARNING,
+		   "%s; pods here go on, but their routes are not announced and others' are not "
+		   "learned: see `systemctl status bird`",
+		   reason);
+	health_clear(r->o.health, "bird-protocols");
+	timer_clear(r->o.timers, &r->look);
+	r->looking = false;
+	bird_protocols_done(&r->runs);
+	r->runs = (struct bird_protocols){ 0 };
+	r->difference = (struct routing_difference){ 0 };
+	r->accepted = false;
+	r->configured = 0;
+	forget_sessions(r);
+	r->o.changed(r->o.arg);
+}
+
+/* --- routes that another program removed ---------------------------------------------------- */
+
+/*
+ * Another program removed routes of BIRD's. BIRD does not listen for that and finds it by its
+ * next scan, so the agent, which hears it from the kernel, asks BIRD to export again.
+ *
+ *   kernel: removed by a socket not known as BIRD's ─> [routing_refeed] ─> show route ─> reload out
+ *
+ * One route is looked at for all: if BIRD still exports it and the kernel does not have it,
+ * another program was at work. Else the socket is BIRD's own and heard no more, so a full table
+ * that changes costs one question.
+ */
+
+static int digit(const struct routing *r)
+{
+	return r->lost.address.family == AF_INET6 ? 6 : 4;
+}
+
+static void on_fed(int err, const struct bird_reply *reply, void *arg)
+{
+	if (err == 0 && bird_reply_failed(reply))
+		log_warning("bird", "routes cannot be exported again: %s", reply->text);
+}
+
+static void feed(struct routing *r)
+{
+	static struct log_limit limit = { .interval_ms = 30000 };
+	const struct bird_version *version = bird_control_version(bird_step_control(r->step));
+	char command[64], text[PREFIX_TEXT];
+
+	if (!version)
+		return;
+	holding_repaired(&r->refeeds, timers_now(r->o.timers));
+	log_limited(&limit, LOG_LEVEL_WARNING, "bird",
+		    "route %s of BIRD, and maybe others, was removed by another program (netlink "
+		    "port %u); BIRD exports its routes again",
+		    prefix_print(&r->lost, text), r->lost_by);
+	snprintf(command, sizeof(command), "reload %sout kernel%d",
+		 version->major >= 3 ? "filters " : "", digit(r));
+	bird_command(bird_step_control(r->step), command, 0, on_fed, r);
+}
+
+static bool shows_route(const struct bird_reply *reply)
+{
+	struct bird_line line = { 0 };
+
+	while (bird_line_next(reply, &line))
+		if (line.code == BIRD_ROUTE)
+			return true;
+	return false;
+}
+
+static void on_shown(int err, const struct bird_reply *reply, void *arg)
+{
+	struct routing *r = arg;
+
+	if (err == 0 && shows_route(reply) && !r->o.in_kernel(&r->lost, r->o.arg))
+		feed(r);
+	else if (err == 0)
+		r->o.is_birds(r->lost_by, r->o.arg);
+	r->lost_by = 0;
+}
+
+static void on_refeed(void *arg)
+{
+	struct routing *r = arg;
+	char command[64 + PREFIX_TEXT], text[PREFIX_TEXT];
+
+	snprintf(command, sizeof(command), "show route %s export kernel%d",
+		 prefix_print(&r->lost, text), digit(r));
+	/* A BIRD that is away reads the kernel at its start. */
+	if (bird_command(bird_step_control(r->step), command, 0, on_shown, r) < 0)
+		r->lost_by = 0;
+}
+
+void routing_route_lost(struct routing *r, const struct prefix *dst, uint32_t port)
+{
+	uint64_t now = timers_now(r->o.timers), due = now + SETTLE_MS;
+
+	if (r->lost_by)
+		return;
+	r->lost = *dst;
+	r->lost_by = port;
+	due = r->refeeds.not_before > due ? r->refeeds.not_before : due;
+	timer_set(r->o.timers, &r->refeed, due - now, SETTLE_MS);
+}
+
+/* --- status and readiness ------------------------------------------------------------------- */
+
+static int list_sessions(struct routing *r)
+{
+	size_t n = 0;
+
+	free(r->sessions);
+	r->sessions = calloc(r->runs.n ?: 1, sizeof(*r->sessions));
+	if (!r->sessions)
+		return 0;
+	for (size_t i = 0; i < r->runs.n; i++) {
+		const struct bird_protocol *p = &r->runs.v[i];
+		struct status_session *s = &r->sessions[n];
+
+		if (strcmp(p->proto, "BGP") != 0)
+			continue;
+		*s = (struct status_session){
+			.name = p->name,
+			.peer = p->neighbor,
+			.asn = p->neighbor_as,
+			.state = p->bgp_state[0] ? p->bgp_state : p->state,
+			.since = p->since,
+			.error = p->last_error,
+			.up = is_up(p),
+		};
+		for (size_t c = 0; c < p->n_channels; c++) {
+			s->imported += bird_protocol_channels(&r->runs, p)[c].imported;
+			s->exported += bird_protocol_channels(&r->runs, p)[c].exported;
+		}
+		n++;
+	}
+	return (int)n;
+}
+
+/* Without a record of config its default counts, once that is known to be absent. */
+static const char *protocol_of(const struct routing *r)
+{
+	static const char *const names[] = { [PROTOCOL_BGP] = "bgp",
+					     [PROTOCOL_OSPF] = "ospf",
+					     [PROTOCOL_RIP] = "rip",
+					     [PROTOCOL_NONE] = "none" };
+	const struct cluster_config *c = route_record_find(r->o.records, ROUTE_CONFIG, "");
+
+	if (!r->open)
+		return NULL;
+	return names[c ? c->protocol : PROTOCOL_BGP];
+}
+
+void routing_status(struct routing *r, struct status_bird *ret)
+{
+	const struct bird_version *v = bird_control_version(bird_step_control(r->step));
+	const struct publish_outcome *last = publish_last(r->publish);
+
+	*ret = (struct status_bird){
+		.managed = true,
+		.connected = v != NULL,
+		.protocol = protocol_of(r),
+		.configuration = publish_result_name(last->result),
+		.when = last->when,
+		.error = last->reason.text,
+	};
+	if (v)
+		snprintf(ret->version, sizeof(ret->version), "%u.%u.%u", v->major, v->minor,
+			 v->patch);
+	ret->n_sessions = (size_t)list_sessions(r);
+	ret->sessions = r->sessions;
+}
+
+void routing_readiness(struct routing *r, struct readiness *ret)
+{
+	static const struct {
+		const char *name;
+		enum route_kind kind;
+	} watches[] = {
+		{ "watch/peer", ROUTE_PEER },
+		{ "watch/filter", ROUTE_FILTER },
+		{ "watch/node", ROUTE_NODE },
+		{ "watch/specs", ROUTE_SPEC },
+	};
+	const char *bird = bird_control_problem(bird_step_control(r->step));
+
+	for (size_t i = 0; i < ARRAY_SIZE(watches); i++)
+		readiness_add(ret, watches[i].name, false,
+			      route_records_synced(r->o.records, watches[i].kind)
+				      ? ""
+				      : "etcd has not told all of it yet");
+	if (!bird[0] && !r->accepted)
+		bird = "it does not run a configuration of ours yet";
+	readiness_add(ret, "bird", true, health_reason(r->o.health, "bird") ?: bird);
+	readiness_add(ret, "bird-config", false, health_reason(r->o.health, "bird-config"));
+	readiness_add(ret, "bird-protocols", false, health_reason(r->o.health, "bird-protocols"));
+}
+
+/* --- metrics -------------------------------------------------------------------------------- */
+
+struct metrics_pass routing_passes(const struct routing *r)
+{
+	const struct publish_stats *stats = publish_stats(r->publish);
+	struct metrics_pass pass = { "bird", 0, 0, stats->duration };
+
+	for (unsigned i = 0; i < PUBLISH_RESULTS; i++)
+		*(publish_failed(i) ? &pass.failed : &pass.ok) += stats->results[i];
+	return pass;
+}
+
+static void publish_metrics(const struct routing *r, struct metrics *m)
+{
+	const struct publish_stats *stats = publish_stats(r->publish);
+
+	metrics_family(m, "roost_bird_publications_total", METRIC_COUNTER,
+		       "What became of each rendering of BIRD's configuration.");
+	for (unsigned i = PUBLISH_UNCHANGED; i < PUBLISH_RESULTS; i++)
+		metrics_count(m, LABELS({ "result", publish_result_name(i) }), stats->results[i]);
+	metrics_family(m, "roost_bird_reloads_total", METRIC_COUNTER,
+		       "Times that BIRD was told to read its configuration, by outcome.");
+	for (unsigned i = 0; i < PUBLISH_ANSWERS; i++)
+		metrics_count(m, LABELS({ "outcome", publish_answer_name(i) }), stats->reloads[i]);
+	metrics_family(m, "roost_bird_reload_duration_seconds", METRIC_HISTOGRAM,
+		       "From telling BIRD to reload to its verdict.");
+	metrics_histogram(m, NULL, &stats->reload_duration);
+}
+
+/* BIRD's words for the states of a session, and the protocol's own where BIRD gives none. */
+static void session_states(const struct status_bird *bird, struct metrics *m)
+{
+	static const char *const states[] = { "idle",        "connect",     "active", "passive",
+					      "opensent",    "openconfirm", "close",  "down",
+					      "established", "other" };
+	uint64_t n[ARRAY_SIZE(states)] = { 0 };
+
+	for (size_t i = 0; i < bird->n_sessions; i++) {
+		size_t k = 0;
+
+		while (k < ARRAY_SIZE(states) - 1 &&
+		       strcasecmp(states[k], bird->sessions[i].state) != 0)
+			k++;
+		n[k]++;
+	}
+	metrics_family(m, "roost_bgp_sessions", METRIC_GAUGE, "BGP sessions of BIRD, by state.");
+	for (size_t k = 0; k < ARRAY_SIZE(states); k++)
+		metrics_count(m, LABELS({ "state", states[k] }), n[k]);
+}
+
+static void each_session(const struct status_bird *bird, struct metrics *m)
+{
+	metrics_family(m, "roost_bgp_session_up", METRIC_GAUGE,
+		       "1 while the session is established.");
+	for (size_t i = 0; i < bird->n_sessions; i++)
+		metrics_count(m, LABELS({ "session", bird->sessions[i].name }),
+			      bird->sessions[i].up);
+	metrics_family(m, "roost_bgp_session_imported_prefixes", METRIC_GAUGE,
+		       "Prefixes that were taken from the neighbour.");
+	for (size_t i = 0; i < bird->n_sessions; i++)
+		metrics_count(m, LABELS({ "session", bird->sessions[i].name }),
+			      bird->sessions[i].imported);
+	metrics_family(m, "roost_bgp_session_exported_prefixes", METRIC_GAUGE,
+		       "Prefixes that were told to the neighbour.");
+	for (size_t i = 0; i < bird->n_sessions; i++)
+		metrics_count(m, LABELS({ "session", bird->sessions[i].name }),
+			      bird->sessions[i].exported);
+}
+
+void routing_metrics(struct routing *r, struct metrics *m)
+{
+	struct status_bird bird;
+
+	routing_status(r, &bird);
+	metrics_one(m, "roost_bird_connected", METRIC_GAUGE,
+		    "1 while BIRD's control socket is connected.", bird.connected);
+	publish_metrics(r, m);
+	metrics_family(m, "roost_bird_protocols_amiss", METRIC_GAUGE,
+		       "Protocols of BIRD that are not as they are meant to be.");
+	metrics_count(m, LABELS({ "how", "missing" }), r->difference.missing);
+	metrics_count(m, LABELS({ "how", "surplus" }), r->difference.surplus);
+	metrics_count(m, LABELS({ "how", "disabled" }), r->difference.disabled);
+	session_states(&bird, m);
+	each_session(&bird, m);
+}
+
+/* --- both texts of the configuration -------------------------------------------------------- */
+
+/* What a rendering would give now; the plan is the caller's, for its secrets. */
+static void add_wanted(struct routing *r, struct bird_plan *plan, struct tree *t)
+{
+	AUTO(free) char *text = NULL, *masked = NULL;
+	struct err err = { "" };
+	size_t len = 0;
+	int rc = -EAGAIN;
+
+	if (!r->open)
+		err_set(&err, 0, "not all of the records have been read from etcd yet");
+	else
+		rc = make_plan(r, plan, &err);
+	rc = rc ?: render_plan(r, plan, &text, &len, &err);
+	if (rc == 0)
+		masked = bird_mask(text, len, &plan->secrets);
+	tree_text(t, "wanted", masked);
+	tree_text(t, "wantedError", rc < 0 && !err.text[0] ? strerrordesc_np(-rc) : err.text);
+	tree_open(t, "leftOut", '[');
+	for (size_t i = 0; i < plan->problems.n; i++) {
+		const struct bird_problem *p = &plan->problems.v[i];
+
+		if (p->level != BIRD_PROBLEM)
+			continue;
+		tree_open(t, NULL, '{');
+		tree_text(t, "record", p->record);
+		tree_text(t, "reason", p->text);
+		tree_close(t);
+	}
+	tree_close(t);
+}
+
+/* What BIRD runs is the file that it accepted, if nobody has touched either since. */
+static bool is_confirmed(const struct routing *r, const struct target *t)
+{
+	struct hash now = HASH_TEXTS(t->text ?: "");
+
+	return r->accepted && !target_unsettled(t) && now.low == r->accepted_hash.low &&
+	       now.high == r->accepted_hash.high && !r->difference.missing &&
+	       !r->difference.surplus;
+}
+
+static void add_running(struct routing *r, const struct texts *secrets, struct tree *to)
+{
+	AUTO_DONE(target_done) struct target t = { .dir = -1 };
+	struct target_rules rules = { .path = r->o.bird_config };
+	AUTO(free) char *masked = NULL;
+	struct err err = { "" };
+	char since[TIME_TEXT] = "";
+	bool there = target_open(&rules, &t, &err) == 0 && t.exists;
+	bool confirmed = there && is_confirmed(r, &t);
+
+	if (there)
+		masked = bird_mask(t.text ?: "", t.len, secrets);
+	if (confirmed && r->configured)
+		clock_utc_of(r->configured, since);
+	tree_text(to, "running", masked);
+	tree_text(to, "runningError", err.text);
+	tree_text(to, "runningSince", since);
+	tree_text(to, "runningFrom", confirmed ? "accepted by BIRD" : "file, not confirmed");
+}
+
+void routing_show_config(struct routing *r, struct serve_request *request)
+{
+	AUTO_DONE(bird_plan_done) struct bird_plan plan = { 0 };
+	AUTO(json_put) struct json_object *o = NULL;
+	struct tree t = tree_new();
+
+	tree_bool(&t, "managed", true);
+	tree_text(&t, "path", r->o.bird_config);
+	add_wanted(r, &plan, &t);
+	add_running(r, &plan.secrets, &t);
+	if (tree_end(&t, &o) < 0)
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
+	else
+		serve_reply_json(request, 200, o);
 }
 
 /* --- events --------------------------------------------------------------------------------- */
 
-static const enum route_kind watched[] = { ROUTE_PEER, ROUTE_FILTER, ROUTE_NODE, ROUTE_SPEC };
-
-static bool all_listed(const struct routing *r)
+void routing_changed(struct routing *r)
 {
+	bool known = r->self.name[0] && r->extents_known;
+
 	for (size_t i = 0; i < ARRAY_SIZE(watched); i++)
-		if (!route_records_synced(r->records, watched[i]))
-			return false;
-	return true;
-}
-
-static void changed(struct routing *r)
-{
-	if (!r->open && r->self.name[0] && all_listed(r) && r->extents_known)
-		r->open = true;
+		known = known && route_records_synced(r->o.records, watched[i]);
+	r->open = r->open || known;
 	if (r->open)
 		publish_changed(r->publish);
 }
@@ -328,28 +1011,13 @@ static void changed(struct routing *r)
 void routing_set_self(struct routing *r, const struct identity *self)
 {
 	r->self = *self;
-	changed(r);
-}
-
-void routing_records_changed(struct routing *r)
-{
-	changed(r);
+	routing_changed(r);
 }
 
 void routing_inputs_known(struct routing *r)
 {
 	r->extents_known = true;
-	changed(r);
-}
-
-void routing_blocks_changed(struct routing *r)
-{
-	changed(r);
-}
-
-void routing_reload(struct routing *r)
-{
-	changed(r);
+	routing_changed(r);
 }
 
 /* --- life ----------------------------------------------------------------------------------- */
@@ -362,36 +1030,41 @@ static gid_t birds_group(void)
 	return g ? g->gr_gid : (gid_t)-1;
 }
 
-static int open_publish(struct routing *r)
+int routing_new(const struct routing_options *options, struct routing **ret, struct err *err)
 {
-	struct publish_options o = {
-		.event = r->o.event,
-		.target = { r->o.bird_config, 0640, (uid_t)-1, birds_group() },
-		.check = bird_step_check(r->step),
-		.reload = bird_step_reload(r->step),
+	static const struct bird_control_handlers handlers = { on_connected, on_disconnected };
+	AUTO(routing_free) struct routing *r = calloc(1, sizeof(*r));
+	struct bird_step_options step = {
+		.event = options->event,
+		.socket = options->bird_socket,
+		.program = options->bird_program,
+		.handlers = &handlers,
+		.arg = r,
+	};
+	struct publish_options publish = {
+		.event = options->event,
+		.target = { options->bird_config, 0640, (uid_t)-1, birds_group() },
 		.render = render,
 		.is_foreign = is_foreign,
 		.told = told,
 		.arg = r,
 	};
-
-	return publish_new(&o, &r->publish);
-}
-
-int routing_new(const struct routing_options *options, struct routing **ret, struct err *err)
-{
-	AUTO(routing_free) struct routing *r = calloc(1, sizeof(*r));
 	int rc;
 
 	if (!r)
 		return -ENOMEM;
 	r->o = *options;
-	r->records = options->records;
-	routing_refeed_new(r);
-	rc = routing_watch_new(r);
-	rc = rc ?: open_publish(r);
+	r->look = (struct timer){ .fn = on_look, .arg = r };
+	r->refeed = (struct timer){ .fn = on_refeed, .arg = r };
+	rc = bird_step_new(&step, &r->step);
+	if (rc == 0) {
+		publish.check = bird_step_check(r->step);
+		publish.reload = bird_step_reload(r->step);
+		rc = publish_new(&publish, &r->publish);
+	}
+	rc = rc ?: renderer_new(TEMPLATE, r->o.template_dir, &r->renderer);
 	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(watched); i++)
-		rc = route_records_want(r->records, watched[i], true);
+		rc = route_records_want(r->o.records, watched[i], true);
 	if (rc < 0)
 		return err_set(err, rc, "routing: %s", strerror(-rc));
 	*ret = TAKE(r);
@@ -403,10 +1076,12 @@ void routing_free(struct routing *r)
 	if (!r)
 		return;
 	publish_free(r->publish);
-	routing_refeed_done(r);
-	routing_watch_done(r);
-	mustache_set_free(r->set);
-	template_dir_free(r->templates);
+	timer_clear(r->o.timers, &r->refeed);
+	timer_clear(r->o.timers, &r->look);
+	bird_step_free(r->step);
+	bird_protocols_done(&r->runs);
+	free(r->sessions);
+	renderer_free(r->renderer);
 	bird_plan_done(&r->meant);
 	bird_plan_done(&r->next);
 	free(r);

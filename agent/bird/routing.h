@@ -53,18 +53,16 @@ AUTO_DEFINE(struct routing *, routing_free)
 
 /* Who we are; copied. Nothing is rendered before. */
 void routing_set_self(struct routing *r, const struct identity *self);
-/* A record of peers, filters, nodes, specs, config, pools or extents is different. */
-void routing_records_changed(struct routing *r);
+/* A record of peers, filters, nodes, specs, config, pools or extents is different, or own blocks are,
+ * or templates and password files are to be read again. */
+void routing_changed(struct routing *r);
 /* Once: config, pools and extents have been listed. */
 void routing_inputs_known(struct routing *r);
-void routing_blocks_changed(struct routing *r);
 /*
  * A route of BIRD's went from the kernel, by the socket with this number of netlink. If BIRD still
  * means it to be there, it is asked to export all of them again: its own scan comes seconds later.
  */
 void routing_route_lost(struct routing *r, const struct prefix *dst, uint32_t port);
-/* Templates and password files are read anew. */
-void routing_reload(struct routing *r);
 
 struct serve_request;
 /* GET /v1/bird/config. */
