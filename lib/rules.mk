@@ -40,6 +40,7 @@ PURE_TESTS += \
 	lib/model/model_test \
 	lib/model/vtep_test \
 	lib/netlink/kern_reply_test \
+	lib/store/leased_test \
 	lib/store/store_fake_faults_test \
 	lib/store/store_fake_test \
 	lib/store/store_fake_watch_test \

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "lib/base/backoff.h"
+#include "lib/store/leased.h"
+#include "lib/store/txn.h"
 
 #define RETRY_MS           5000
 #define SLACK_MS           2000 /* a status may be late; a wake-up of its own costs more */
@@ -20,17 +22,16 @@
 struct report {
 	struct report_options o;
 	char *key, *node_key;
-	struct store_call *call;
-	int64_t fence, lease;
+	struct leased lease;
+	int64_t fence;
 	bool dirty;     /* the text may differ from what was written */
-	bool keep;      /* the lease is to be kept now */
 	bool resting;   /* the last write is less than 5 s ago, or a request has failed */
 	bool retrying;  /* resting after a failure */
 	bool unwritten; /* not under this fence and lease: write, whatever the text */
 	bool troubled;
 	unsigned failures;    /* in a row */
 	char *text, *sending; /* last written, on its way */
-	struct timer rest, keepalive, unfenced, farewell;
+	struct timer rest, unfenced, farewell;
 	timer_fn *done;
 	void *done_arg;
 };
@@ -57,17 +58,9 @@ static void failed(struct report *r, const char *what, const struct store_reply 
 	r->resting = r->retrying = true;
 	delay = backoff_refused_ms(&r->failures);
 	/* A lease that is not kept ends after a minute. */
-	if (r->keep && delay > RETRY_MS)
+	if (r->lease.keep && delay > RETRY_MS)
 		delay = RETRY_MS;
 	timer_set(r->o.timers, &r->rest, delay, delay < SLACK_MS ? delay : SLACK_MS);
-}
-
-static void forget_lease(struct report *r)
-{
-	r->lease = 0;
-	r->keep = false;
-	r->unwritten = true;
-	timer_clear(r->o.timers, &r->keepalive);
 }
 
 static void say_done(struct report *r)
@@ -80,119 +73,78 @@ static void say_done(struct report *r)
 		done(r->done_arg);
 }
 
-/* --- the lease ------------------------------------------------------------------------------ */
+/* --- what came of a request ----------------------------------------------------------------- */
 
-static void on_granted(const struct store_reply *reply, void *arg)
+static int next_request(struct report *r);
+
+static void set_unfenced(struct report *r)
 {
-	struct report *r = arg;
-
-	r->call = NULL;
-	if (reply->err == -ECANCELED)
-		return;
-	if (reply->err) {
-		failed(r, "no lease for the status record", reply);
-	} else {
-		r->lease = reply->lease;
-		r->unwritten = true;
-		timer_set(r->o.timers, &r->keepalive, REPORT_KEEPALIVE_MS, KEEPALIVE_SLACK_MS);
-		if (!r->fence)
-			timer_set(r->o.timers, &r->unfenced, REPORT_NO_FENCE_MS, SLACK_MS);
-	}
-	advance(r);
+	timer_set(r->o.timers, &r->unfenced, REPORT_NO_FENCE_MS, SLACK_MS);
 }
 
-static void on_kept(const struct store_reply *reply, void *arg)
+static void written(struct report *r)
+{
+	free(r->text);
+	r->text = TAKE(r->sending);
+	r->failures = 0;
+	trouble(r, "");
+	r->resting = true;
+	timer_set(r->o.timers, &r->rest, REPORT_INTERVAL_MS, SLACK_MS);
+	if (r->unwritten && r->o.stands)
+		r->o.stands(r->o.arg);
+	r->unwritten = false;
+	say_done(r);
+}
+
+static void on_lease(enum leased_event event, const struct store_reply *reply, void *arg)
 {
 	struct report *r = arg;
 
-	r->call = NULL;
-	if (reply->err == -ECANCELED)
+	switch (event) {
+	case LEASED_GRANTED:
+		r->unwritten = true;
+		if (!r->fence)
+			set_unfenced(r);
+		break;
+	case LEASED_NOT_GRANTED:
+		failed(r, "no lease for the status record", reply);
+		break;
+	case LEASED_WRITTEN:
+		written(r);
 		return;
-	if (reply->err && reply->err != -ENOENT) {
-		failed(r, "the status record's lease is not kept", reply);
-	} else if (reply->err || reply->ttl <= 0) {
-		forget_lease(r);
-		r->resting = false;
-	} else {
-		r->keep = false;
+	case LEASED_REFUSED:
+		/* The node record is not ours at this moment; registration sees it by its watch. */
+		r->fence = 0;
+		set_unfenced(r);
+		break;
+	case LEASED_NOT_WRITTEN:
+		r->dirty = true;
+		failed(r, "the status record is not written", reply);
+		break;
+	case LEASED_KEEP:
+		/* A lease does not wait for the rest between two writes. */
+		if (!r->lease.call && next_request(r) < 0)
+			leased_keep_in(&r->lease, RETRY_MS, SLACK_MS);
+		return;
+	case LEASED_KEPT:
 		/* A kept lease does not make a refused record a written one. */
 		if (!r->dirty && !r->unwritten) {
 			r->failures = 0;
 			trouble(r, "");
 		}
-		timer_set(r->o.timers, &r->keepalive, REPORT_KEEPALIVE_MS, KEEPALIVE_SLACK_MS);
+		break;
+	case LEASED_NOT_KEPT:
+		failed(r, "the status record's lease is not kept", reply);
+		break;
+	case LEASED_LOST:
+		r->unwritten = true;
+		r->resting = false;
+		break;
 	}
 	advance(r);
 }
 
-static void on_revoked(const struct store_reply *reply, void *arg)
-{
-	struct report *r = arg;
-
-	r->call = NULL;
-	/* Unanswered or not: it is not kept any more, and ends by itself. */
-	if (reply->err != -ECANCELED)
-		advance(r);
-}
-
-/* --- the record ----------------------------------------------------------------------------- */
-
-static void rest_after_write(struct report *r)
-{
-	r->resting = true;
-	timer_set(r->o.timers, &r->rest, REPORT_INTERVAL_MS, SLACK_MS);
-}
-
-static void on_written(const struct store_reply *reply, void *arg)
-{
-	struct report *r = arg;
-
-	r->call = NULL;
-	if (reply->err == -ECANCELED)
-		return;
-	if (reply->err == -ENOENT) {
-		forget_lease(r);
-	} else if (reply->err) {
-		r->dirty = true;
-		failed(r, "the status record is not written", reply);
-	} else if (!reply->succeeded) {
-		/* Not our name at this moment; the watch tells registration, that tells us. */
-		r->fence = 0;
-		timer_set(r->o.timers, &r->unfenced, REPORT_NO_FENCE_MS, SLACK_MS);
-	} else {
-		free(r->text);
-		r->text = TAKE(r->sending);
-		r->failures = 0;
-		trouble(r, "");
-		rest_after_write(r);
-		if (r->unwritten && r->o.stands)
-			r->o.stands(r->o.arg);
-		r->unwritten = false;
-		say_done(r);
-		return;
-	}
-	advance(r);
-}
-
-static int write_record(struct report *r)
-{
-	const struct store_compare ours = { .key = r->node_key,
-					    .target = STORE_CREATE_REVISION,
-					    .relation = STORE_EQUAL,
-					    .number = r->fence };
-	const struct store_op put = { .kind = STORE_PUT,
-				      .key = r->key,
-				      .value = r->sending,
-				      .value_len = strlen(r->sending),
-				      .lease = r->lease };
-	const struct store_txn txn = { .compares = &ours,
-				       .n_compares = 1,
-				       .success = &put,
-				       .n_success = 1,
-				       .repeatable = true };
-
-	return store_txn(r->o.store, &txn, TIMEOUT_MS, on_written, r, &r->call);
-}
+/* --- what is missing ------------------------------------------------------------------------ */
 
 /* 0: nothing to write. */
 static int build(struct report *r)
@@ -208,31 +160,27 @@ static int build(struct report *r)
 	return r->unwritten || !r->text || strcmp(r->text, text) != 0;
 }
 
-/* --- what is missing ------------------------------------------------------------------------ */
-
 static int next_request(struct report *r)
 {
 	int e;
 
-	if (r->keep && r->lease)
-		return store_lease_keepalive(r->o.store, r->lease, TIMEOUT_MS, on_kept, r,
-					     &r->call);
+	if (r->lease.keep && r->lease.lease)
+		return leased_keep(&r->lease);
 	if (!r->fence)
 		return 0;
-	if (!r->lease)
-		return store_lease_grant(r->o.store, 0, REPORT_LEASE_TTL, TIMEOUT_MS, on_granted, r,
-					 &r->call);
+	if (!r->lease.lease)
+		return leased_grant(&r->lease);
 	if (!r->dirty && !r->unwritten)
 		return 0;
 	e = build(r);
-	return e > 0 ? write_record(r) : e;
+	return e > 0 ? leased_put(&r->lease, r->sending, if_created(r->node_key, r->fence)) : e;
 }
 
 static void advance(struct report *r)
 {
 	const struct store_reply none = { .text = "out of memory" };
 
-	if (r->call || r->resting)
+	if (r->lease.call || r->resting)
 		return;
 	if (next_request(r) < 0) {
 		r->dirty = true;
@@ -250,30 +198,18 @@ static void on_rest(void *arg)
 	advance(r);
 }
 
-static void on_keepalive(void *arg)
-{
-	struct report *r = arg;
-
-	r->keep = true;
-	/* A lease does not wait for the rest between two writes. */
-	if (!r->call && r->lease)
-		if (next_request(r) < 0)
-			timer_set(r->o.timers, &r->keepalive, RETRY_MS, SLACK_MS);
-}
-
 static void on_unfenced(void *arg)
 {
 	struct report *r = arg;
-	int64_t lease = r->lease;
 
-	if (r->fence || !lease)
+	if (r->fence || !r->lease.lease)
 		return;
-	if (r->call) {
+	if (r->lease.call) {
 		timer_set(r->o.timers, &r->unfenced, RETRY_MS, SLACK_MS);
 		return;
 	}
-	forget_lease(r);
-	store_lease_revoke(r->o.store, lease, TIMEOUT_MS, on_revoked, r, &r->call);
+	r->unwritten = true;
+	leased_drop(&r->lease);
 }
 
 static void on_farewell(void *arg)
@@ -289,7 +225,7 @@ void report_set_fence(struct report *r, int64_t create_revision)
 		return;
 	r->fence = create_revision;
 	if (!create_revision) {
-		timer_set(r->o.timers, &r->unfenced, REPORT_NO_FENCE_MS, SLACK_MS);
+		set_unfenced(r);
 		return;
 	}
 	timer_clear(r->o.timers, &r->unfenced);
@@ -321,15 +257,15 @@ void report_kick(struct report *r)
 		timer_clear(r->o.timers, &r->rest);
 	}
 	/* After a cut nobody knows whether the lease has outlived it. */
-	if (r->lease)
-		on_keepalive(r);
+	if (r->lease.lease)
+		leased_keep_now(&r->lease);
 	else
 		advance(r);
 }
 
 void report_farewell(struct report *r, timer_fn *done, void *arg)
 {
-	bool possible = r->fence && r->lease;
+	bool possible = r->fence && r->lease.lease;
 
 	r->done = done;
 	r->done_arg = arg;
@@ -337,21 +273,20 @@ void report_farewell(struct report *r, timer_fn *done, void *arg)
 	if (!possible)
 		return;
 	/* Nothing that is under way matters any more. */
-	if (r->call)
-		store_cancel(TAKE(r->call));
-	r->resting = r->retrying = r->keep = false;
+	leased_cancel(&r->lease);
+	r->resting = r->retrying = false;
 	r->dirty = r->unwritten = true;
 	advance(r);
 }
 
 bool report_stands(const struct report *r)
 {
-	return r->lease && !r->unwritten && !r->keep && !r->retrying;
+	return r->lease.lease && !r->unwritten && !r->lease.keep && !r->retrying;
 }
 
 int64_t report_lease(const struct report *r)
 {
-	return r->lease;
+	return r->lease.lease;
 }
 
 int report_new(const struct report_options *options, struct report **ret)
@@ -363,13 +298,22 @@ int report_new(const struct report_options *options, struct report **ret)
 	r->o = *options;
 	r->dirty = r->unwritten = true;
 	r->rest = (struct timer){ .fn = on_rest, .arg = r };
-	r->keepalive = (struct timer){ .fn = on_keepalive, .arg = r };
 	r->unfenced = (struct timer){ .fn = on_unfenced, .arg = r };
 	r->farewell = (struct timer){ .fn = on_farewell, .arg = r };
 	r->key = strdup(options->key);
 	r->node_key = strdup(options->node_key);
 	if (!r->key || !r->node_key)
 		return -ENOMEM;
+	leased_init(&r->lease, &(struct leased_options){ .store = r->o.store,
+							 .timers = r->o.timers,
+							 .key = r->key,
+							 .ttl = REPORT_LEASE_TTL,
+							 .keep_ms = REPORT_KEEPALIVE_MS,
+							 .keep_slack_ms = KEEPALIVE_SLACK_MS,
+							 .grant_timeout_ms = TIMEOUT_MS,
+							 .timeout_ms = TIMEOUT_MS,
+							 .event = on_lease,
+							 .arg = r });
 	*ret = TAKE(r);
 	return 0;
 }
@@ -378,10 +322,8 @@ void report_free(struct report *r)
 {
 	if (!r)
 		return;
-	if (r->call)
-		store_cancel(r->call);
+	leased_done(&r->lease);
 	timer_clear(r->o.timers, &r->rest);
-	timer_clear(r->o.timers, &r->keepalive);
 	timer_clear(r->o.timers, &r->unfenced);
 	timer_clear(r->o.timers, &r->farewell);
 	free(r->key);

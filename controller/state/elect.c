@@ -8,6 +8,8 @@
 #include "lib/base/clock.h"
 #include "lib/model/keys.h"
 #include "lib/model/model.h"
+#include "lib/store/leased.h"
+#include "lib/store/txn.h"
 
 #define AGAIN_MS      500
 #define AGAIN_MOST_MS 10000
@@ -29,14 +31,13 @@ struct elect {
 	char key[KEY_FULL_TEXT];
 	char *value;
 	struct store_watch *watch;
-	struct store_call *call;
-	struct timer timer; /* keep-alive, or another try */
-	struct timer deadline, farewell;
+	struct leased lease;
+	struct store_call *revoking;
+	struct timer again, deadline, farewell;
 	enum phase phase;
 	bool in_sync, present, troubled;
 	unsigned failures; /* to become leader, in a row */
-	int64_t lease, token;
-	uint64_t sent, until; /* ms */
+	int64_t token;
 	timer_fn *done;
 	void *done_arg;
 };
@@ -57,23 +58,16 @@ static void trouble(struct elect *e, const char *what, const char *text)
 
 static void cancel(struct elect *e)
 {
-	if (e->call)
-		store_cancel(TAKE(e->call));
-	timer_clear(e->o.timers, &e->timer);
+	leased_cancel(&e->lease);
+	timer_clear(e->o.timers, &e->again);
 }
 
-static void forgotten(const struct store_reply *reply, void *arg)
+/* In ms: a leader stops this much before etcd may end the lease. */
+static uint64_t until(const struct elect *e)
 {
-	(void)reply; /* Unanswered it ends by itself. */
-}
+	uint64_t margin = MARGIN((uint64_t)e->o.ttl * 1000);
 
-static void drop_lease(struct elect *e)
-{
-	int64_t lease = e->lease;
-
-	e->lease = 0;
-	if (lease)
-		store_lease_revoke(e->o.store, lease, e->o.ttl * 1000, forgotten, NULL, NULL);
+	return e->lease.until > margin ? e->lease.until - margin : 0;
 }
 
 /* --- the end of a leadership ---------------------------------------------------------------- */
@@ -81,7 +75,7 @@ static void drop_lease(struct elect *e)
 static void follow(struct elect *e)
 {
 	cancel(e);
-	drop_lease(e);
+	leased_drop(&e->lease);
 	e->phase = FOLLOWING;
 	if (e->in_sync && !e->present)
 		campaign(e);
@@ -106,48 +100,11 @@ static void on_deadline(void *arg)
 
 /* --- leading -------------------------------------------------------------------------------- */
 
-static void wait_for(struct elect *e, uint64_t ms)
+static void set_deadline(struct elect *e)
 {
-	timer_set(e->o.timers, &e->timer, ms, ms / 8);
-}
+	uint64_t now = timers_now(e->o.timers), end = until(e);
 
-/* Valid from before it was asked for. */
-static void prolong(struct elect *e, int64_t ttl)
-{
-	uint64_t ms = (uint64_t)(ttl < e->o.ttl ? ttl : e->o.ttl) * 1000;
-	uint64_t now = timers_now(e->o.timers);
-
-	e->until = e->sent + ms - MARGIN(ms);
-	if (e->phase == LEADING)
-		timer_set(e->o.timers, &e->deadline, e->until > now ? e->until - now : 0, 0);
-}
-
-static void on_kept(const struct store_reply *reply, void *arg)
-{
-	struct elect *e = arg;
-
-	e->call = NULL;
-	if (reply->err == -ECANCELED)
-		return;
-	if (reply->err == -ENOENT || (!reply->err && reply->ttl <= 0)) {
-		e->lease = 0;
-		depose(e, "etcd has ended the lease");
-	} else if (reply->err) {
-		trouble(e, "the lease is not kept: ", reply->text);
-		wait_for(e, AGAIN_MS);
-	} else {
-		trouble(e, "", "");
-		prolong(e, reply->ttl);
-		wait_for(e, e->o.ttl * 1000 / 3);
-	}
-}
-
-static void keep(struct elect *e)
-{
-	e->sent = timers_now(e->o.timers);
-	if (store_lease_keepalive(e->o.store, e->lease, e->o.ttl * 1000 / 3, on_kept, e, &e->call) <
-	    0)
-		wait_for(e, AGAIN_MS);
+	timer_set(e->o.timers, &e->deadline, end > now ? end - now : 0, 0);
 }
 
 static void lead(struct elect *e, int64_t token)
@@ -156,8 +113,8 @@ static void lead(struct elect *e, int64_t token)
 	e->failures = 0;
 	e->token = token;
 	trouble(e, "", "");
-	prolong(e, e->o.ttl);
-	wait_for(e, e->o.ttl * 1000 / 3);
+	set_deadline(e);
+	leased_keep_in(&e->lease, e->lease.o.keep_ms, e->lease.o.keep_slack_ms);
 	e->o.handlers->elected(token, e->o.arg);
 }
 
@@ -165,84 +122,82 @@ static void lead(struct elect *e, int64_t token)
 
 static void again(struct elect *e, const char *text)
 {
+	uint64_t delay;
+
 	trouble(e, "no leadership can be had: ", text);
 	e->phase = AGAIN;
-	wait_for(e, backoff_usec(++e->failures, 1000 * AGAIN_MS, 1000 * AGAIN_MOST_MS) / 1000);
+	delay = backoff_usec(++e->failures, 1000 * AGAIN_MS, 1000 * AGAIN_MOST_MS) / 1000;
+	timer_set(e->o.timers, &e->again, delay, delay / 8);
 }
 
 static bool is_ours(const struct elect *e, const struct store_kv *kv)
 {
-	return kv->lease == e->lease && kv->value_len == strlen(e->value) &&
+	return kv->lease == e->lease.lease && kv->value_len == strlen(e->value) &&
 	       memcmp(kv->value, e->value, kv->value_len) == 0;
 }
 
-static void on_campaigned(const struct store_reply *reply, void *arg)
+static void stand(struct elect *e)
 {
-	struct elect *e = arg;
-	const struct store_kv *kv;
+	e->phase = CAMPAIGNING;
+	if (leased_put(&e->lease, e->value, if_absent(e->key)) < 0)
+		again(e, "out of memory");
+}
 
-	e->call = NULL;
-	if (reply->err == -ECANCELED)
-		return;
-	if (reply->err) {
-		/* Perhaps it stands: the next try finds that out. */
-		if (reply->err == -ENOENT)
-			e->lease = 0;
-		again(e, reply->text);
-		return;
-	}
-	if (reply->succeeded) {
-		lead(e, reply->revision);
-		return;
-	}
-	kv = reply->n_ops && reply->ops[0].n ? &reply->ops[0].kvs[0] : NULL;
+/* Another was faster, or our own reply was lost. */
+static void refused(struct elect *e, const struct store_kv *kv)
+{
 	if (kv && is_ours(e, kv)) {
 		lead(e, kv->create_revision);
 	} else {
-		/* Another was faster; the watch tells when it is gone. */
+		/* The watch tells when it is gone. */
 		e->present = kv;
 		follow(e);
 	}
 }
 
-static void stand(struct elect *e)
+static void keep_again(struct elect *e)
 {
-	const struct store_compare absent = { .key = e->key, .target = STORE_CREATE_REVISION };
-	const struct store_op put = { .kind = STORE_PUT,
-				      .key = e->key,
-				      .value = e->value,
-				      .value_len = strlen(e->value),
-				      .lease = e->lease };
-	const struct store_op get = { .kind = STORE_GET, .key = e->key };
-	const struct store_txn txn = {
-		.compares = &absent,
-		.n_compares = 1,
-		.success = &put,
-		.n_success = 1,
-		.failure = &get,
-		.n_failure = 1,
-		.repeatable = true,
-	};
-
-	e->phase = CAMPAIGNING;
-	if (store_txn(e->o.store, &txn, e->o.ttl * 1000 / 3, on_campaigned, e, &e->call) < 0)
-		again(e, "out of memory");
+	leased_keep_in(&e->lease, AGAIN_MS, AGAIN_MS / 8);
 }
 
-static void on_granted(const struct store_reply *reply, void *arg)
+static void on_lease(enum leased_event event, const struct store_reply *reply, void *arg)
 {
 	struct elect *e = arg;
 
-	e->call = NULL;
-	if (reply->err == -ECANCELED)
-		return;
-	if (reply->err) {
+	switch (event) {
+	case LEASED_GRANTED:
+		stand(e);
+		break;
+	case LEASED_WRITTEN:
+		lead(e, reply->revision);
+		break;
+	case LEASED_REFUSED:
+		refused(e, reply->n_ops && reply->ops[0].n ? &reply->ops[0].kvs[0] : NULL);
+		break;
+	case LEASED_NOT_GRANTED:
+	case LEASED_NOT_WRITTEN:
+		/* Perhaps it stands: the next try finds that out. */
 		again(e, reply->text);
-		return;
+		break;
+	case LEASED_KEEP:
+		if (e->phase == LEADING && leased_keep(&e->lease) < 0)
+			keep_again(e);
+		break;
+	case LEASED_KEPT:
+		trouble(e, "", "");
+		set_deadline(e);
+		break;
+	case LEASED_NOT_KEPT:
+		trouble(e, "the lease is not kept: ", reply->text);
+		keep_again(e);
+		break;
+	case LEASED_LOST:
+		if (e->phase == LEADING)
+			depose(e, "etcd has ended the lease");
+		else
+			again(e, reply->text);
+		break;
 	}
-	e->lease = reply->lease;
-	prolong(e, reply->ttl);
-	stand(e);
 }
 
 /* The record says since when: a new one for each attempt. */
@@ -264,25 +219,21 @@ static int make_value(struct elect *e)
 static void campaign(struct elect *e)
 {
 	/* A lease that may carry our key already is used as long as it lives. */
-	if (e->lease && timers_now(e->o.timers) < e->until) {
+	if (e->lease.lease && timers_now(e->o.timers) < until(e)) {
 		stand(e);
 		return;
 	}
-	drop_lease(e);
+	leased_drop(&e->lease);
 	e->phase = GRANTING;
-	e->sent = timers_now(e->o.timers);
-	if (make_value(e) < 0 || store_lease_grant(e->o.store, 0, e->o.ttl, e->o.ttl * 1000,
-						   on_granted, e, &e->call) < 0)
+	if (make_value(e) < 0 || leased_grant(&e->lease) < 0)
 		again(e, "out of memory");
 }
 
-static void on_timer(void *arg)
+static void on_again(void *arg)
 {
 	struct elect *e = arg;
 
-	if (e->phase == LEADING)
-		keep(e);
-	else if (e->phase == AGAIN)
+	if (e->phase == AGAIN)
 		campaign(e);
 }
 
@@ -344,7 +295,7 @@ void elect_notice(struct elect *e, enum store_notice notice, const char *text)
 		return;
 	/* What was seen means nothing now; the key is listed anew. */
 	e->in_sync = false;
-	e->lease = 0;
+	leased_forget(&e->lease);
 	if (e->phase == LEADING)
 		depose(e, text);
 	else if (e->phase != RESIGNED)
@@ -355,7 +306,7 @@ void elect_notice(struct elect *e, enum store_notice notice, const char *text)
 
 int64_t elect_token(const struct elect *e)
 {
-	return e->phase == LEADING && timers_now(e->o.timers) < e->until ? e->token : 0;
+	return e->phase == LEADING && timers_now(e->o.timers) < until(e) ? e->token : 0;
 }
 
 const char *elect_key(const struct elect *e)
@@ -387,7 +338,7 @@ static void on_revoked(const struct store_reply *reply, void *arg)
 {
 	struct elect *e = arg;
 
-	e->call = NULL;
+	e->revoking = NULL;
 	if (reply->err != -ECANCELED)
 		say_done(e);
 }
@@ -395,9 +346,8 @@ static void on_revoked(const struct store_reply *reply, void *arg)
 void elect_resign(struct elect *e, timer_fn *done, void *arg)
 {
 	bool led = e->phase == LEADING;
-	int64_t lease = e->lease;
+	int64_t lease = leased_forget(&e->lease);
 
-	e->lease = 0;
 	cancel(e);
 	timer_clear(e->o.timers, &e->deadline);
 	e->phase = RESIGNED;
@@ -408,7 +358,7 @@ void elect_resign(struct elect *e, timer_fn *done, void *arg)
 		e->o.handlers->deposed("it was told to stop", e->o.arg);
 	timer_set(e->o.timers, &e->farewell, lease ? FAREWELL_MS : 0, 0);
 	if (lease)
-		store_lease_revoke(e->o.store, lease, FAREWELL_MS, on_revoked, e, &e->call);
+		store_lease_revoke(e->o.store, lease, FAREWELL_MS, on_revoked, e, &e->revoking);
 }
 
 int elect_new(const struct elect_options *options, struct elect **ret)
@@ -421,11 +371,21 @@ int elect_new(const struct elect_options *options, struct elect **ret)
 	if (!e)
 		return -ENOMEM;
 	e->o = *options;
-	e->timer = (struct timer){ .fn = on_timer, .arg = e };
+	e->again = (struct timer){ .fn = on_again, .arg = e };
 	e->deadline = (struct timer){ .fn = on_deadline, .arg = e };
 	e->farewell = (struct timer){ .fn = on_farewell, .arg = e };
 	r = key_leader(relative);
 	r = r ?: key_full(options->prefix, relative, e->key);
+	leased_init(&e->lease, &(struct leased_options){ .store = e->o.store,
+							 .timers = e->o.timers,
+							 .key = e->key,
+							 .ttl = e->o.ttl,
+							 .keep_ms = e->o.ttl * 1000 / 3,
+							 .keep_slack_ms = e->o.ttl * 1000 / 24,
+							 .grant_timeout_ms = e->o.ttl * 1000,
+							 .timeout_ms = e->o.ttl * 1000 / 3,
+							 .event = on_lease,
+							 .arg = e });
 	r = r ?: make_value(e);
 	r = r ?: store_watch(options->store, e->key, NULL, &handlers, e, &e->watch);
 	if (r < 0)
@@ -438,7 +398,9 @@ void elect_free(struct elect *e)
 {
 	if (!e)
 		return;
-	cancel(e);
+	store_cancel(e->revoking);
+	leased_done(&e->lease);
+	timer_clear(e->o.timers, &e->again);
 	timer_clear(e->o.timers, &e->deadline);
 	timer_clear(e->o.timers, &e->farewell);
 	if (e->watch)
