@@ -74,11 +74,12 @@ def same(before, after):
 class Host:
     """roost-install on a node, as an operator runs it."""
 
-    def __init__(self, node, build, roostd=None):
-        self.node = node
-        self.flags = ["--from", build, "--conflist", ROOT / "systemd/10-roost.conflist",
+    def __init__(self, node, plugins, program=INSTALL, conflist=ROOT / "systemd/10-roost.conflist",
+                 roostd=None):
+        self.node, self.program = node, program
+        self.flags = ["--from", plugins, "--conflist", conflist,
                       "--also", f"{DEBIAN}/portmap", "--also", f"{DEBIAN}/loopback"]
-        self.roostd = roostd or build / "roostd"
+        self.roostd = roostd or plugins / "roostd"
 
     def __call__(self, verb, *args, code=0):
         done = self.node.run(self.command(verb, *args), check=False, timeout=90)
@@ -89,7 +90,7 @@ class Host:
         flags = self.flags if verb in ("install", "check") else []
         flags = ["--roostd", self.roostd] if verb == "clean" else flags
         # Named, because the machine's own containerd would say where it looks.
-        return [INSTALL, verb, *args, *flags, "--bin-dir", BIN, "--conf-dir", CONF]
+        return [self.program, verb, *args, *flags, "--bin-dir", BIN, "--conf-dir", CONF]
 
 
 @pytest.fixture
@@ -360,11 +361,14 @@ def test_removal_under_systemd(lab, etcd, build):
     put(etcd, "pool/web", cidr="10.1.0.0/16", natOutgoing=True)
     before = snapshot(machine)
     machine.install(build)
-    for plugin in "roost", "roost-ipam":
-        machine.path(f"{BIN}/{plugin}").unlink()
+    # The machine has a /tmp of its own, and this tree may lie in ours.
+    plugins = f"{systemd.PREFIX}/plugins"
+    machine.run(["mkdir", plugins])
+    machine.run(["mv", f"{BIN}/roost", f"{BIN}/roost-ipam", plugins])
     machine.write("/etc/roost/agent.json", json.dumps({
         "etcd": etcd.endpoints, "templateDir": f"{systemd.PREFIX}/share/roost/templates"}))
-    host = Host(machine, build, f"{systemd.PREFIX}/sbin/roostd")
+    host = Host(machine, plugins, f"{systemd.PREFIX}/sbin/roost-install",
+                f"{systemd.PREFIX}/share/roost/10-roost.conflist", f"{systemd.PREFIX}/sbin/roostd")
     host("install")
     machine.systemctl("start", "bird", "roostd")
     conf = {"cniVersion": "1.0.0", "name": "pods", "type": "roost", "ipam": {"type": "roost-ipam"}}

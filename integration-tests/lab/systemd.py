@@ -114,8 +114,10 @@ class Machine(Node):
             folder = "/opt/cni/bin" if program in ("roost", "roost-ipam") else f"{PREFIX}/sbin"
             self.path(folder).mkdir(parents=True, exist_ok=True)
             shutil.copy(build / program, self.path(folder) / program)
+        shutil.copy(ROOT / "cni/roost-install", self.path(f"{PREFIX}/sbin/roost-install"))
         shutil.copytree(ROOT / "templates", self.path(f"{PREFIX}/share/roost/templates"),
                         ignore=shutil.ignore_patterns("cases", "*.c", "*.mk"))
+        shutil.copy(ROOT / "systemd/10-roost.conflist", self.path(f"{PREFIX}/share/roost"))
         for unit in (ROOT / "systemd").glob("*.service"):
             text = unit.read_text().replace("/usr/local/sbin", f"{PREFIX}/sbin")
             self.write(f"/etc/systemd/system/{unit.name}", text)
