@@ -27,41 +27,29 @@ static void address_row(const struct address_record *a, struct tree *t)
 		tree_bool(t, "reserved", true);
 }
 
-static bool is_inside(const struct address_record *a, const struct block *block)
+static int address_list_row(const struct ctl_kv *kv, void *arg, struct json_object *array)
 {
-	return !block || (strcmp(a->network, block->network) == 0 &&
-			  prefix_contains(&block->block, &a->address));
+	AUTO(address_record_done) struct address_record a = { 0 };
+	const struct block *block = arg;
+	struct tree t;
+	int r = address_record_decode(kv->key, kv->value, kv->value_len, &a, NULL);
+
+	if (r < 0 || (block && (strcmp(a.network, block->network) != 0 ||
+				!prefix_contains(&block->block, &a.address))))
+		return r == -ENOMEM ? r : 0;
+	t = tree_new();
+	address_row(&a, &t);
+	return tree_end_in(&t, array);
 }
 
 int addresses_read(struct ctl *ctl, const char *node, const struct block *block,
 		   struct json_object **ret, struct err *err)
 {
-	AUTO(json_put) struct json_object *array = json_object_new_array();
-	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	char beginning[KEY_TEXT] = KEYS_HOST;
-	int r = node && keys_of_host_addresses(beginning, node) < 0 ? node_name_check(node, err)
-								    : 0;
 
-	r = r < 0 ? r : ctl_read(ctl, beginning, &kvs, err);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; array && r == 0 && i < kvs.n; i++) {
-		AUTO_DONE(address_record_done) struct address_record a = { 0 };
-		struct err ignored;
-		struct tree t;
-
-		if (address_record_decode(kvs.v[i].key, kvs.v[i].value, kvs.v[i].value_len, &a,
-					  &ignored) < 0 ||
-		    !is_inside(&a, block))
-			continue;
-		t = tree_new();
-		address_row(&a, &t);
-		r = tree_end_in(&t, array);
-	}
-	if (!array || r < 0)
-		return err_set(err, -ENOMEM, "out of memory");
-	*ret = TAKE(array);
-	return 0;
+	if (node && keys_of_host_addresses(beginning, node) < 0)
+		return node_name_check(node, err) ?: -EINVAL;
+	return ctl_rows(ctl, beginning, address_list_row, (void *)(uintptr_t)block, ret, err);
 }
 
 static int address_list_read(struct ctl *ctl, struct json_object **ret, struct err *err)
@@ -96,8 +84,7 @@ const struct command_list address_list = {
 static int block_of(struct ctl *ctl, const struct address *a, const char *network,
 		    struct block *ret, bool *ret_found, struct err *err)
 {
-	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
-	struct err ignored;
+	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	int r = ctl_read(ctl, KEYS_BLOCK, &kvs, err);
 
 	*ret_found = false;
@@ -107,7 +94,7 @@ static int block_of(struct ctl *ctl, const struct address *a, const char *networ
 		if (key_parse(kvs.v[i].key, &key) == 0 && prefix_contains(&key.block, a) &&
 		    (!network || strcmp(key.network, network) == 0))
 			*ret_found = block_decode(kvs.v[i].key, kvs.v[i].value, kvs.v[i].value_len,
-						  ret, &ignored) == 0;
+						  ret, NULL) == 0;
 	}
 	return r;
 }
@@ -134,9 +121,8 @@ static int find_row(struct ctl *ctl, const char *node, const struct address *a, 
 	for (size_t i = 0; r == 0 && !*ret && i < json_object_array_length(rows); i++) {
 		struct json_object *row = json_object_array_get_idx(rows, i);
 
-		if (strcmp(json_object_get_string(out_at(row, "address")), text) == 0 &&
-		    (!network ||
-		     strcmp(json_object_get_string(out_at(row, "network")), network) == 0))
+		if (strcmp(out_text(row, "address"), text) == 0 &&
+		    (!network || strcmp(out_text(row, "network"), network) == 0))
 			*ret = json_object_get(row);
 	}
 	return r;
@@ -146,7 +132,7 @@ int address_show(struct ctl *ctl, struct err *err)
 {
 	const char *network = ctl->n_args > 1 ? ctl->args[1] : NULL;
 	AUTO(json_put) struct json_object *row = NULL, *object = NULL;
-	AUTO_DONE(block_done) struct block block = { 0 };
+	AUTO(block_done) struct block block = { 0 };
 	struct address a;
 	struct tree t;
 	bool owned = false;
@@ -176,7 +162,7 @@ int address_show(struct ctl *ctl, struct err *err)
 		}
 	}
 	r = tree_end(&t, &object);
-	return r < 0 ? err_set(err, r, "out of memory") : out_show(&ctl->out, object);
+	return r < 0 ? r : out_show(&ctl->out, object);
 }
 
 /* --- release -------------------------------------------------------------------------------- */
@@ -194,10 +180,8 @@ static struct json_object *attachment_of(struct json_object *list, const char *a
 		for (size_t j = 0; held && j < json_object_array_length(held); j++) {
 			struct json_object *a = json_object_array_get_idx(held, j);
 
-			if (strcmp(json_object_get_string(out_at(a, "address")) ?: "", address) ==
-				    0 &&
-			    (!network || strcmp(json_object_get_string(out_at(a, "network")) ?: "",
-						network) == 0))
+			if (strcmp(out_text(a, "address"), address) == 0 &&
+			    (!network || strcmp(out_text(a, "network"), network) == 0))
 				return x;
 		}
 	}
@@ -216,7 +200,7 @@ static int refuse_elsewhere(struct ctl *ctl, const struct address *a, const char
 		return r;
 	if (!row)
 		return err_set(err, -ENOENT, "%s is not in use", ctl->args[0]);
-	node = json_object_get_string(out_at(row, "node"));
+	node = out_text(row, "node");
 	if (strcmp(node, ctl->settings->node) == 0)
 		return err_set(err, -ENOENT,
 			       "%s is in use by nothing that the agent knows, and etcd's key of it "
@@ -236,23 +220,20 @@ static int release_body(struct json_object *attachment, char **ret)
 
 	json_out_open(&out, NULL, '{');
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		json_out_text(&out, fields[i],
-			      json_object_get_string(out_at(attachment, fields[i])) ?: "");
+		json_out_text(&out, fields[i], out_text(attachment, fields[i]));
 	json_out_close(&out, '}');
 	return json_out_take(&out, ret);
 }
 
 static void say_attachment(const char *address, struct json_object *x)
 {
-	const char *pod = json_object_get_string(out_at(x, "pod")),
-		   *space = json_object_get_string(out_at(x, "namespace"));
+	const char *pod = out_text(x, "pod"), *space = out_text(x, "namespace");
 
 	fprintf(stderr, "%s is held by ", address);
 	if (pod && *pod)
 		fprintf(stderr, "pod %s/%s, ", space ?: "", pod);
 	fprintf(stderr, "container %s, interface %s; if that runs it loses its network\n",
-		json_object_get_string(out_at(x, "container")),
-		json_object_get_string(out_at(x, "interface")));
+		out_text(x, "container"), out_text(x, "interface"));
 }
 
 int address_release(struct ctl *ctl, struct err *err)
@@ -275,7 +256,7 @@ int address_release(struct ctl *ctl, struct err *err)
 	say_attachment(text, attachment);
 	r = ctl_ask(ctl, "Release it?", err);
 	if (r == 0 && release_body(attachment, &body) < 0)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	r = r < 0 ? r : ctl_agent(ctl, "POST", "/v1/ipam/release", body, NULL, &reply, err);
 	return r < 0 ? r : out_done(&ctl->out, "address", text, "released");
 }

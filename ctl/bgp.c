@@ -8,8 +8,6 @@
 #include "ctl/frame/verbs.h"
 #include "lib/model/keys.h"
 
-#define KEYS_STATUS_NODE KEYS_STATUS "node/"
-
 static const char *const watches[] = { KEYS_STATUS_NODE, KEYS_NODE, NULL };
 
 static const struct out_column columns[] = {
@@ -43,7 +41,7 @@ static int read_own(struct ctl *ctl, struct json_object *array, struct err *err)
 	}
 	node = out_at(status, "node");
 	r = bgp_rows(node ? json_object_get_string(node) : ctl->settings->node, status, array);
-	return r < 0 ? err_set(err, r, "out of memory") : 0;
+	return r;
 }
 
 /* --- all nodes ------------------------------------------------------------------------------ */
@@ -71,7 +69,7 @@ static int read_all(struct ctl *ctl, struct json_object *array, struct err *err)
 
 		snprintf(key, sizeof(key), "%s%s", KEYS_STATUS_NODE, name);
 		if (add_node(name, ctl_find(&status, key), array) < 0)
-			r = err_set(err, -ENOMEM, "out of memory");
+			r = -ENOMEM;
 	}
 	return r;
 }
@@ -82,7 +80,7 @@ static int read_sessions(struct ctl *ctl, struct json_object **ret, struct err *
 	int r;
 
 	if (!array)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	r = ctl->settings->all ? read_all(ctl, array, err) : read_own(ctl, array, err);
 	if (r < 0)
 		return r;

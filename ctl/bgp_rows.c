@@ -8,22 +8,15 @@
 #include "ctl/frame/out.h"
 #include "lib/json/tree.h"
 
-static const char *text_at(struct json_object *object, const char *field)
-{
-	struct json_object *value = out_at(object, field);
-
-	return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
-}
-
 /* --- rows ----------------------------------------------------------------------------------- */
 
 static int session_row(const char *node, struct json_object *session, struct json_object *array)
 {
-	const char *state = text_at(session, "state");
+	const char *state = out_text(session, "state");
 	struct tree t = tree_new();
 
 	tree_text(&t, "node", node);
-	tree_text(&t, "session", text_at(session, "name"));
+	tree_text(&t, "session", out_text(session, "name"));
 	tree_share(&t, "peer", out_at(session, "peer"));
 	tree_share(&t, "asn", out_at(session, "asn"));
 	tree_text(&t, "state", state);
@@ -31,7 +24,7 @@ static int session_row(const char *node, struct json_object *session, struct jso
 	tree_share(&t, "since", out_at(session, "since"));
 	tree_share(&t, "imported", out_at(session, "imported"));
 	tree_share(&t, "exported", out_at(session, "exported"));
-	tree_some_text(&t, "error", text_at(session, "error"));
+	tree_some_text(&t, "error", out_text(session, "error"));
 	return tree_end_in(&t, array);
 }
 
@@ -50,7 +43,7 @@ static int other_row(struct json_object *array, const char *node, const char *st
 
 static int without_sessions(const char *node, struct json_object *status, struct json_object *array)
 {
-	const char *protocol = text_at(status, "bird.protocol");
+	const char *protocol = out_text(status, "bird.protocol");
 
 	if (!out_at(status, "bird"))
 		return other_row(array, node, "unmanaged", true,
@@ -97,9 +90,9 @@ static int compare(const void *a, const void *b)
 			   *y = *(struct json_object *const *)b;
 	int up = json_object_get_boolean(out_at(x, "up")) -
 		 json_object_get_boolean(out_at(y, "up"));
-	int node = strcmp(text_at(x, "node"), text_at(y, "node"));
+	int node = strcmp(out_text(x, "node"), out_text(y, "node"));
 
-	return up ?: node ?: strcmp(text_at(x, "session"), text_at(y, "session"));
+	return up ?: node ?: strcmp(out_text(x, "session"), out_text(y, "session"));
 }
 
 void bgp_rows_sort(struct json_object *array)

@@ -21,13 +21,12 @@ static int read_overlay(struct ctl *ctl, struct json_object **ret, struct err *e
 	AUTO(json_put) struct json_object *array = json_object_new_array();
 	AUTO(json_put) struct json_object *said = NULL;
 	unsigned code = 0;
-	int r = array ? ctl_agent(ctl, "GET", "/v1/overlay", NULL, &code, &said, err)
-		      : err_set(err, -ENOMEM, "out of memory");
+	int r = array ? ctl_agent(ctl, "GET", "/v1/overlay", NULL, &code, &said, err) : -ENOMEM;
 
 	if (r < 0)
 		return r;
 	if (overlay_rows(said, array) < 0)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	*ret = TAKE(array);
 	return 0;
 }

@@ -6,13 +6,6 @@
 #include "ctl/frame/out.h"
 #include "lib/json/tree.h"
 
-static const char *text_at(struct json_object *object, const char *field)
-{
-	struct json_object *value = out_at(object, field);
-
-	return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
-}
-
 static size_t count_at(struct json_object *object, const char *field)
 {
 	struct json_object *list = out_at(object, field);
@@ -29,9 +22,9 @@ static int unreachable(struct json_object *overlay, struct json_object *array)
 		struct json_object *one = json_object_array_get_idx(list, i);
 		struct tree t = tree_new();
 
-		tree_text(&t, "node", text_at(one, "node"));
+		tree_text(&t, "node", out_text(one, "node"));
 		tree_text(&t, "way", "none");
-		tree_text(&t, "problem", text_at(one, "why"));
+		tree_text(&t, "problem", out_text(one, "why"));
 		r = tree_end_in(&t, array);
 	}
 	return r;
@@ -39,21 +32,21 @@ static int unreachable(struct json_object *overlay, struct json_object *array)
 
 static const char *device_of(struct json_object *remote)
 {
-	return strchr(text_at(remote, "underlay"), ':') ? "roost.vxlan6" : "roost.vxlan";
+	return strchr(out_text(remote, "underlay"), ':') ? "roost.vxlan6" : "roost.vxlan";
 }
 
 static int block_row(struct json_object *remote, struct json_object *block,
 		     struct json_object *array)
 {
-	const char *way = text_at(block, "way");
+	const char *way = out_text(block, "way");
 	struct tree t = tree_new();
 
-	tree_text(&t, "node", text_at(remote, "node"));
-	tree_text(&t, "underlay", text_at(remote, "underlay"));
-	tree_text(&t, "block", text_at(block, "block"));
+	tree_text(&t, "node", out_text(remote, "node"));
+	tree_text(&t, "underlay", out_text(remote, "underlay"));
+	tree_text(&t, "block", out_text(block, "block"));
 	tree_text(&t, "way", way);
 	tree_share(&t, "vtep", out_at(remote, "vtep"));
-	tree_text(&t, "mac", text_at(remote, "mac"));
+	tree_text(&t, "mac", out_text(remote, "mac"));
 	if (strcmp(way, "direct") != 0)
 		tree_text(&t, "device", device_of(remote));
 	if (strcmp(way, "missing") == 0)
@@ -74,7 +67,7 @@ static int blocks(struct json_object *overlay, bool missing, struct json_object 
 		for (size_t j = 0; r == 0 && j < count_at(remote, "blocks"); j++) {
 			struct json_object *block = json_object_array_get_idx(list, j);
 
-			if ((strcmp(text_at(block, "way"), "missing") == 0) == missing)
+			if ((strcmp(out_text(block, "way"), "missing") == 0) == missing)
 				r = block_row(remote, block, array);
 		}
 	}

@@ -6,28 +6,17 @@
 #include "ctl/frame/verbs.h"
 #include "ctl/records/record_verbs.h"
 
-/* A row for each record of one kind; more() adds what a table wants and the record has not. */
-static int rows(struct ctl *ctl, const char *noun, void (*more)(struct json_object *row),
-		struct json_object **ret, struct err *err)
+/* A row for the record; NULL for a key of another kind. *ret is borrowed. */
+static int add_row(const char *noun, const struct ctl_kv *kv, struct json_object *array,
+		   struct json_object **ret)
 {
-	AUTO(json_put) struct json_object *array = json_object_new_array();
-	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	const struct kind *kind = kind_find(noun);
-	int r = ctl_read(ctl, kind->beginning, &kvs, err);
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	for (size_t i = 0; array && r == 0 && i < kvs.n; i++) {
-		if (!kind_name(kind, kvs.v[i].key))
-			continue;
-		r = record_row(kind, &kvs.v[i], array);
-		if (r == 0)
-			more(json_object_array_get_idx(array, json_object_array_length(array) - 1));
-	}
-	if (r < 0 || !array)
-		return err_set(err, -ENOMEM, "out of memory");
-	*ret = TAKE(array);
-	return 0;
+	*ret = NULL;
+	if (kind_name(kind, kv->key) && (r = record_row(kind, kv, array)) == 0)
+		*ret = json_object_array_get_idx(array, json_object_array_length(array) - 1);
+	return r;
 }
 
 static void copy(struct json_object *row, const char *name, const char *from)
@@ -41,10 +30,14 @@ static void copy(struct json_object *row, const char *name, const char *from)
 
 /* --- peers ---------------------------------------------------------------------------------- */
 
-static void peer_more(struct json_object *row)
+static int peer_row(const struct ctl_kv *kv, void *arg, struct json_object *array)
 {
-	struct json_object *nodes = out_at(row, "nodes");
+	struct json_object *row, *nodes;
+	int r = add_row("peer", kv, array, &row);
 
+	if (!row)
+		return r;
+	nodes = out_at(row, "nodes");
 	copy(row, "neighbour", "peerSelector");
 	copy(row, "neighbour", "address");
 	copy(row, "onNodes", "nodeSelector");
@@ -52,11 +45,7 @@ static void peer_more(struct json_object *row)
 		copy(row, "onNodes", "nodes");
 	else if (!out_at(row, "onNodes") && nodes)
 		json_object_object_add(row, "onNodes", json_object_new_string("all"));
-}
-
-static int peer_list_read(struct ctl *ctl, struct json_object **ret, struct err *err)
-{
-	return rows(ctl, "peer", peer_more, ret, err);
+	return 0;
 }
 
 static const struct out_column peer_columns[] = {
@@ -76,27 +65,25 @@ static const struct out_column peer_columns[] = {
 };
 
 const struct command_list peer_list = {
-	.read = peer_list_read,
+	.beginning = KEYS_PEER,
+	.row = peer_row,
 	.columns = peer_columns,
-	.watches = (const char *const[]){ KEYS_PEER, NULL },
 	.none = "There are no peers: nodes peer with each other alone, if config's mesh is on",
 };
 
 /* --- filters -------------------------------------------------------------------------------- */
 
-static void filter_more(struct json_object *row)
+static int filter_row(const struct ctl_kv *kv, void *arg, struct json_object *array)
 {
-	struct json_object *rules = out_at(row, "rules");
+	struct json_object *row, *rules;
+	int r = add_row("filter", kv, array, &row);
 
+	rules = out_at(row, "rules");
 	if (rules)
 		json_object_object_add(
 			row, "count",
 			json_object_new_int64((int64_t)json_object_array_length(rules)));
-}
-
-static int filter_list_read(struct ctl *ctl, struct json_object **ret, struct err *err)
-{
-	return rows(ctl, "filter", filter_more, ret, err);
+	return r;
 }
 
 static const struct out_column filter_columns[] = {
@@ -108,8 +95,8 @@ static const struct out_column filter_columns[] = {
 };
 
 const struct command_list filter_list = {
-	.read = filter_list_read,
+	.beginning = KEYS_FILTER,
+	.row = filter_row,
 	.columns = filter_columns,
-	.watches = (const char *const[]){ KEYS_FILTER, NULL },
 	.none = "There are no filters: roostctl filter create NAME rules='[...]'",
 };

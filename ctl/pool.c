@@ -4,12 +4,92 @@
 #include <string.h>
 
 #include "ctl/frame/ctl.h"
+#include "ctl/frame/tree.h"
 #include "ctl/frame/verbs.h"
-#include "ctl/pool_use.h"
 #include "ctl/records/effective.h"
-#include "ctl/records/kind.h"
-#include "lib/json/tree.h"
+#include "ctl/records/record_verbs.h"
 #include "lib/model/model.h"
+
+/* --- how much of each pool is in use, by one walk over keys of which there may be many --------- */
+
+/* The entry of a pool, made if it is not there. */
+static struct json_object *entry(struct json_object *all, const char *pool)
+{
+	static const char *const numbers[] = { "blocks", "used", "free" };
+	struct json_object *use = NULL;
+
+	if (json_object_object_get_ex(all, pool, &use))
+		return use;
+	use = json_object_new_object();
+	if (!use)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		json_object_object_add(use, numbers[i], json_object_new_int64(0));
+	json_object_object_add(use, "nodes", json_object_new_object());
+	if (json_object_object_add(all, pool, use) == 0)
+		return use;
+	json_object_put(use);
+	return NULL;
+}
+
+static void add(struct json_object *use, const char *name, int64_t n)
+{
+	json_object_int_inc(out_at(use, name), n);
+}
+
+static bool add_block(struct json_object *all, const struct ctl_kv *kv)
+{
+	AUTO(block_done) struct block block = { 0 };
+	struct json_object *use;
+
+	if (block_decode(kv->key, kv->value, kv->value_len, &block, NULL) < 0)
+		return true;
+	use = entry(all, block.pool);
+	if (!use)
+		return false;
+	add(use, "blocks", 1);
+	return json_object_object_add(out_at(use, "nodes"), block.node, NULL) == 0;
+}
+
+static bool add_status(struct json_object *all, const struct ctl_kv *kv)
+{
+	AUTO(json_put) struct json_object *record = NULL;
+	struct json_object *pools;
+
+	if (json_parse(kv->value, kv->value_len, &record, NULL) < 0)
+		return true;
+	pools = out_at(record, "pools");
+	if (!json_object_is_type(pools, json_type_object))
+		return true;
+	json_object_object_foreach(pools, name, told) {
+		struct json_object *use = entry(all, name);
+
+		if (!use)
+			return false;
+		add(use, "used", out_number(told, "used"));
+		add(use, "free", out_number(told, "free"));
+	}
+	return true;
+}
+
+/*
+ * {pool: {"blocks": n, "used": n, "free": n, "nodes": {node: null}}}; blocks and nodes are counted
+ * from block/ keys, used and free are what living agents report in status/node/.
+ * json_object_put() it. NULL: out of memory.
+ */
+static struct json_object *pool_use(const struct ctl_kvs *blocks, const struct ctl_kvs *status)
+{
+	AUTO(json_put) struct json_object *all = json_object_new_object();
+	bool good = all;
+
+	for (size_t i = 0; good && i < blocks->n; i++)
+		good = add_block(all, &blocks->v[i]);
+	for (size_t i = 0; good && i < status->n; i++)
+		good = add_status(all, &status->v[i]);
+	return good ? TAKE(all) : NULL;
+}
+
+/* --- list ----------------------------------------------------------------------------------- */
 
 static const char *const watches[] = { KEYS_POOL, KEYS_EXTENT, KEYS_BLOCK, KEYS_STATUS, NULL };
 
@@ -36,7 +116,7 @@ static const struct out_column columns[] = {
 /* What all pools are looked at with. */
 struct pools_read {
 	struct ctl_kvs pools, extents, blocks, status;
-	struct json_object *use; /* see pool_use.h */
+	struct json_object *use; /* see pool_use() */
 };
 
 static void pools_read_done_auto(struct pools_read *p)
@@ -54,11 +134,11 @@ static int read_all(struct ctl *ctl, struct pools_read *ret, struct err *err)
 
 	r = r < 0 ? r : ctl_read(ctl, KEYS_EXTENT, &ret->extents, err);
 	r = r < 0 ? r : ctl_read(ctl, KEYS_BLOCK, &ret->blocks, err);
-	r = r < 0 ? r : ctl_read(ctl, KEYS_STATUS "node/", &ret->status, err);
+	r = r < 0 ? r : ctl_read(ctl, KEYS_STATUS_NODE, &ret->status, err);
 	if (r < 0)
 		return r;
 	ret->use = pool_use(&ret->blocks, &ret->status);
-	return ret->use ? 0 : err_set(err, -ENOMEM, "out of memory");
+	return ret->use ? 0 : -ENOMEM;
 }
 
 static void add_use(struct json_object *all, const char *pool, struct tree *t)
@@ -67,10 +147,10 @@ static void add_use(struct json_object *all, const char *pool, struct tree *t)
 
 	json_object_object_get_ex(all, pool, &use);
 	nodes = out_at(use, "nodes");
-	tree_number(t, "blocks", json_object_get_int64(out_at(use, "blocks")));
+	tree_number(t, "blocks", out_number(use, "blocks"));
 	tree_number(t, "nodes", nodes ? json_object_object_length(nodes) : 0);
-	tree_number(t, "used", json_object_get_int64(out_at(use, "used")));
-	tree_number(t, "free", json_object_get_int64(out_at(use, "free")));
+	tree_number(t, "used", out_number(use, "used"));
+	tree_number(t, "free", out_number(use, "free"));
 }
 
 static const struct ctl_kv *extent_of(const struct ctl_kvs *extents, const struct pool *pool)
@@ -131,7 +211,7 @@ static void pool_row(const struct pools_read *in, const struct ctl_kv *kv, struc
 	tree_bool(t, "natOutgoing", pool.nat_outgoing);
 	tree_some_text(t, "nodeSelector", pool.node_selector.text);
 	if (pool.namespaces.n)
-		tree_texts(t, "namespaces", &pool.namespaces);
+		tree_add(t, "namespaces", tree_texts(&pool.namespaces));
 	tree_some_text(t, "problem", r < 0 ? err.text : "");
 	add_use(in->use, pool.name, t);
 }
@@ -159,7 +239,7 @@ static int pool_list_read(struct ctl *ctl, struct json_object **ret, struct err 
 		return r;
 	r = array ? pool_rows(&in, array) : -ENOMEM;
 	if (r < 0)
-		return err_set(err, r, "out of memory");
+		return r;
 	*ret = TAKE(array);
 	return 0;
 }
@@ -179,7 +259,6 @@ int pool_show(struct ctl *ctl, struct err *err)
 	AUTO(pools_read_done) struct pools_read in = { 0 };
 	AUTO(json_put) struct json_object *object = NULL;
 	const struct ctl_kv *kv = NULL;
-	struct err ignored;
 	char key[KEY_TEXT];
 	struct tree t;
 	int r = kind_key(kind_find("pool"), ctl->args[0], key, err);
@@ -195,8 +274,54 @@ int pool_show(struct ctl *ctl, struct err *err)
 	pool_row(&in, kv, &t);
 	r = tree_end(&t, &object);
 	if (r < 0)
-		return err_set(err, r, "out of memory");
+		return r;
 	/* A record that is invalid has been told of already. */
-	effective(&pool_record, kv->key, kv->value, kv->value_len, object, &ignored);
+	effective(&pool_record, kv->key, kv->value, kv->value_len, object, NULL);
 	return out_show(&ctl->out, object);
+}
+
+/* --- delete: what hangs on a pool, read from the keys, because some agents may be down -------- */
+
+static bool is_of(const struct ctl_kv *kv, const char *pool)
+{
+	AUTO(address_record_done) struct address_record address = { 0 };
+
+	return address_record_decode(kv->key, kv->value, kv->value_len, &address, NULL) == 0 &&
+	       strcmp(address.pool, pool) == 0;
+}
+
+static const char *plural(int64_t n, const char *one, const char *more)
+{
+	return n == 1 ? one : more;
+}
+
+int pool_touched(struct ctl *ctl, const char *pool, char **ret, struct err *err)
+{
+	AUTO(ctl_kvs_done) struct ctl_kvs blocks = { 0 }, hosts = { 0 };
+	AUTO(json_put) struct json_object *all = NULL;
+	const struct ctl_kvs no_status = { 0 };
+	struct json_object *use = NULL;
+	int64_t n_blocks, n_nodes, addresses = 0;
+	int r = ctl_read(ctl, KEYS_BLOCK, &blocks, err);
+
+	r = r < 0 ? r : ctl_read(ctl, KEYS_HOST, &hosts, err);
+	if (r < 0)
+		return r;
+	all = pool_use(&blocks, &no_status);
+	if (!all)
+		return -ENOMEM;
+	json_object_object_get_ex(all, pool, &use);
+	n_blocks = out_number(use, "blocks");
+	n_nodes = use ? json_object_object_length(out_at(use, "nodes")) : 0;
+	for (size_t i = 0; i < hosts.n; i++)
+		addresses += is_of(&hosts.v[i], pool);
+	if (asprintf(ret,
+		     "pool %s: %lld %s on %lld %s, %lld %s in use; running pods keep theirs, "
+		     "nothing "
+		     "more is given from it",
+		     pool, (long long)n_blocks, plural(n_blocks, "block", "blocks"),
+		     (long long)n_nodes, plural(n_nodes, "node", "nodes"), (long long)addresses,
+		     plural(addresses, "address", "addresses")) < 0)
+		return -ENOMEM;
+	return 0;
 }

@@ -10,32 +10,25 @@
 
 #define EXIT_DIFFERS 1
 
-static const char *text_at(struct json_object *object, const char *field)
-{
-	struct json_object *value = out_at(object, field);
-
-	return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
-}
-
 /* What BIRD reads past, and so does patch(1). */
 static void say_around(const struct ctl *ctl, struct json_object *config)
 {
 	struct json_object *left_out = out_at(config, "leftOut");
 
-	if (ctl->settings->diff && strcmp(text_at(config, "runningFrom"), "accepted by BIRD") != 0)
-		out_say(&ctl->out, "# %s: %s", text_at(config, "path"),
-			text_at(config, "runningFrom"));
+	if (ctl->settings->diff && strcmp(out_text(config, "runningFrom"), "accepted by BIRD") != 0)
+		out_say(&ctl->out, "# %s: %s", out_text(config, "path"),
+			out_text(config, "runningFrom"));
 	for (size_t i = 0; left_out && i < json_object_array_length(left_out); i++) {
 		struct json_object *entry = json_object_array_get_idx(left_out, i);
 
-		out_say(&ctl->out, "# left out: %s: %s", text_at(entry, "record"),
-			text_at(entry, "reason"));
+		out_say(&ctl->out, "# left out: %s: %s", out_text(entry, "record"),
+			out_text(entry, "reason"));
 	}
 }
 
 static int show_diff(const struct ctl *ctl, struct json_object *config, struct err *err)
 {
-	const char *running = text_at(config, "running"), *wanted = text_at(config, "wanted");
+	const char *running = out_text(config, "running"), *wanted = out_text(config, "wanted");
 	const struct diff_side before = { "running", running, strlen(running) },
 			       after = { "wanted", wanted, strlen(wanted) };
 	AUTO(free) char *diff = NULL;
@@ -72,7 +65,7 @@ int render_run(struct ctl *ctl, struct err *err)
 		return r;
 	if (!json_object_get_boolean(out_at(config, "managed")))
 		return show_unmanaged(ctl, config);
-	wrong = text_at(config, "wantedError");
+	wrong = out_text(config, "wantedError");
 	if (*wrong)
 		return err_set(err, -EINVAL, "BIRD's configuration cannot be rendered: %s", wrong);
 	say_around(ctl, config);
@@ -80,6 +73,6 @@ int render_run(struct ctl *ctl, struct err *err)
 		return show_diff(ctl, config, err);
 	if (ctl->out.format == OUT_JSON)
 		return out_json(&ctl->out, config);
-	fputs(text_at(config, "wanted"), ctl->out.to);
+	fputs(out_text(config, "wanted"), ctl->out.to);
 	return 0;
 }

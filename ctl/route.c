@@ -7,8 +7,6 @@
 #include "ctl/records/record_verbs.h"
 #include "ctl/route_rows.h"
 
-#define KEYS_STATUS_ROUTE KEYS_STATUS "static-route/"
-
 /* status: where the statuses are that are wanted. */
 static int read_all(struct ctl *ctl, const char *status, struct route_view *ret, struct err *err)
 {
@@ -18,9 +16,9 @@ static int read_all(struct ctl *ctl, const char *status, struct route_view *ret,
 	r = r < 0 ? r : ctl_read(ctl, KEYS_NODE, &ret->nodes, err);
 	r = r < 0 ? r : ctl_read(ctl, KEYS_SPEC, &ret->specs, err);
 	r = r < 0 ? r : ctl_read(ctl, KEYS_REMOVED, &ret->removed, err);
-	r = r < 0 ? r : ctl_read(ctl, KEYS_STATUS "node/", &ret->alive, err);
+	r = r < 0 ? r : ctl_read(ctl, KEYS_STATUS_NODE, &ret->alive, err);
 	if (r == 0 && route_view_nodes(ret) < 0)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	return r;
 }
 
@@ -42,7 +40,7 @@ static int route_list_read(struct ctl *ctl, struct json_object **ret, struct err
 		}
 	}
 	if (r < 0 || !array)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	*ret = TAKE(array);
 	return 0;
 }
@@ -86,7 +84,7 @@ int route_show(struct ctl *ctl, struct err *err)
 	if (r < 0)
 		return r;
 	if (route_row(&view, kv, true, &object) < 0)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	return out_show(&ctl->out, object);
 }
 
@@ -151,12 +149,11 @@ void route_notes(struct ctl *ctl, const struct world *world, const char *key, co
 	AUTO_DONE(static_route_done) struct static_route route = { 0 };
 	AUTO_DONE(ctl_kvs_done) struct ctl_kvs routes = { 0 };
 	struct notes notes = { 0 };
-	struct err ignored;
 
 	if (static_route_decode(key, value, strlen(value), &route, NULL) < 0)
 		return;
 	note_pools(&notes, &route, &world->pools);
-	if (ctl_read(ctl, KEYS_STATIC_ROUTE, &routes, &ignored) == 0)
+	if (ctl_read(ctl, KEYS_STATIC_ROUTE, &routes, NULL) == 0)
 		note_routes(&notes, &route, &routes);
 	if (notes.n > NOTES_MAX)
 		fprintf(stderr, "roostctl: note: it overlaps %zu more\n", notes.n - NOTES_MAX);

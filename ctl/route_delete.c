@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "ctl/frame/ctl.h"
 #include "ctl/frame/verbs.h"
-#include "ctl/frame/watch.h"
 #include "ctl/records/record_verbs.h"
 #include "lib/base/clock.h"
 #include "lib/model/model.h"
@@ -64,9 +64,8 @@ static int marked(const struct ctl_kv *kv, char **ret)
 	AUTO(json_put) struct json_object *object = NULL;
 	struct json_object *mark;
 	char now[TIME_TEXT];
-	struct err ignored;
 
-	if (json_parse(kv->value, kv->value_len, &object, &ignored) < 0)
+	if (json_parse(kv->value, kv->value_len, &object, NULL) < 0)
 		object = json_object_new_object();
 	mark = object ? json_object_new_string(clock_utc_text(now)) : NULL;
 	if (!mark)
@@ -96,7 +95,7 @@ static int mark(struct deletion *d, struct err *err)
 		return 0;
 	if (marked(kv, &value) < 0 ||
 	    change_list_add(&changes, d->kind, d->key, value, kv->mod_revision) < 0)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	return change_write(d->ctl, changes.v, changes.n, NULL, err);
 }
 
@@ -107,7 +106,7 @@ static int finish(struct deletion *d, struct err *err)
 	const struct ctl_kv *kv = &d->record.v[0];
 
 	if (change_list_add(&changes, d->kind, d->key, NULL, kv->mod_revision) < 0)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	changes.v[0].unless = d->status;
 	return change_write(d->ctl, changes.v, changes.n, NULL, err);
 }
@@ -193,7 +192,7 @@ static int remove_some(struct deletion *d, size_t *at, struct err *err)
 		r = change_list_add(&changes, d->kind, d->statuses.v[*at].key, NULL,
 				    d->statuses.v[*at].mod_revision);
 	if (r < 0)
-		return err_set(err, r, "out of memory");
+		return r;
 	return changes.n ? change_write(d->ctl, changes.v, changes.n, NULL, err) : 0;
 }
 

@@ -8,8 +8,6 @@
 #include "lib/json/tree.h"
 #include "lib/model/record.h"
 
-#define KEYS_STATUS_NODE KEYS_STATUS "node/"
-
 /* --- the nodes ------------------------------------------------------------------------------ */
 
 void route_view_done(struct route_view *view)

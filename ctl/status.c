@@ -1,18 +1,164 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status: how this node is, from its agent, or without it. */
+/*
+ * status: how this node is, from its agent; without one, what the socket, etcd, BIRD and the kernel
+ * show. Each look is independent: one that fails says so and the next is taken.
+ */
 #include <errno.h>
+#include <linux/rtnetlink.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "confd/bird/bird_control.h"
 #include "ctl/frame/ctl.h"
+#include "ctl/frame/tree.h"
 #include "ctl/frame/verbs.h"
-#include "ctl/status_alone.h"
-#include "lib/json/tree.h"
+#include "ctl/status_view.h"
+#include "lib/base/route_protocol.h"
+#include "lib/netlink/kern.h"
+
+#define BIRD_WAIT_US (2U * 1000U * 1000U)
 
 #define EXIT_PROBLEMS    1
 #define EXIT_UNREACHABLE 3
 
 #define PATH "/v1/status"
+
+/* --- the agent ------------------------------------------------------------------------------ */
+
+static void look_at_socket(const struct ctl *ctl, const struct err *why, struct status_view *v)
+{
+	const char *path = ctl->settings->socket;
+	struct stat st;
+	bool missing = lstat(path, &st) < 0 && errno == ENOENT;
+
+	status_part(v, "agent", "down", "%s", why->text);
+	if (missing)
+		status_problem(v, "error", "", "agent",
+			       "there is no socket %s: roostd has not been started since the boot, "
+			       "or has another --run-dir; pods that run go on, new ones cannot be "
+			       "started: `systemctl start roostd`, then `journalctl -u roostd`",
+			       path);
+	else
+		status_problem(
+			v, "error", "", "agent",
+			"nobody answers on %s: roostd has stopped, or hangs; pods that run go "
+			"on, new ones cannot be started: `systemctl status roostd`, "
+			"`journalctl -u roostd`",
+			path);
+}
+
+/* --- etcd ----------------------------------------------------------------------------------- */
+
+static void look_at_etcd(struct ctl *ctl, struct status_view *v)
+{
+	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	const char *endpoints = ctl->settings->etcd.endpoints;
+	struct err err = { "" };
+
+	ctl->timeout_ms = 2000;
+	if (ctl_read_one(ctl, "config", &kvs, &err) == 0) {
+		status_part(v, "etcd", "ok", "%s answers", endpoints);
+		return;
+	}
+	status_part(v, "etcd", "down", "%s does not answer", endpoints);
+	status_problem(v, "error", "", "etcd", "%s", err.text);
+}
+
+/* --- BIRD ----------------------------------------------------------------------------------- */
+
+static void on_disconnected(const char *reason, void *arg)
+{
+	*(bool *)arg = reason != NULL;
+}
+
+static void wait_for_bird(sd_event *event, const struct bird_control *bird, const bool *refused)
+{
+	int r = 1;
+
+	while (r > 0 && !*refused && !bird_control_version(bird))
+		r = sd_event_run(event, BIRD_WAIT_US);
+}
+
+static void look_at_bird(struct ctl *ctl, struct status_view *v)
+{
+	static const struct bird_control_handlers handlers = { .on_disconnected = on_disconnected };
+	const char *path = ctl->settings->bird_socket;
+	AUTO(bird_control_free) struct bird_control *bird = NULL;
+	const struct bird_version *version;
+	bool refused = false;
+
+	if (sd_event_default(&ctl->event) < 0 ||
+	    bird_control_new(ctl->event, path, &handlers, &refused, &bird) < 0)
+		return;
+	wait_for_bird(ctl->event, bird, &refused);
+	version = bird_control_version(bird);
+	if (version) {
+		status_part(v, "bird", "ok", "BIRD %u.%u.%u answers on %s", version->major,
+			    version->minor, version->patch, path);
+		return;
+	}
+	status_part(v, "bird", "down", "nobody answers on %s", path);
+	status_problem(v, "warning", "", "bird",
+		       "%s; unless roostd has --bird-config none, see `systemctl status bird`",
+		       bird_control_problem(bird));
+}
+
+/* --- the kernel ----------------------------------------------------------------------------- */
+
+static int count_route(const struct nlmsghdr *hdr, void *arg)
+{
+	const struct rtmsg *m = nlmsg_data(hdr);
+
+	if (hdr->nlmsg_type == RTM_NEWROUTE && m->rtm_protocol == route_protocol)
+		(*(unsigned *)arg)++;
+	return 0;
+}
+
+static void begin_again(void *arg)
+{
+	*(unsigned *)arg = 0;
+}
+
+static int count_routes(struct kern *k, unsigned char family, unsigned *ret, struct err *err)
+{
+	struct rtmsg body = { .rtm_family = family, .rtm_protocol = route_protocol };
+	AUTO(nlmsg_free) struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETROUTE, 0);
+
+	if (!msg || nlmsg_append(msg, &body, sizeof(body), NLMSG_ALIGNTO) < 0)
+		return -ENOMEM;
+	return kern_dump(k, msg, begin_again, count_route, ret, err);
+}
+
+static void look_at_kernel(struct status_view *v)
+{
+	AUTO(kern_close) struct kern *k = NULL;
+	struct err err = { "" };
+	unsigned four = 0, six = 0;
+	int r = kern_open(NETLINK_ROUTE, &k);
+
+	if (r < 0)
+		err_set(&err, r, "%s", strerrordesc_np(-r));
+	r = r < 0 ? r : count_routes(k, AF_INET, &four, &err);
+	r = r < 0 ? r : count_routes(k, AF_INET6, &six, &err);
+	if (r < 0)
+		status_part(v, "kernel", "unknown", "its routes cannot be read: %s", err.text);
+	else
+		status_part(v, "kernel", "ok",
+			    "%u IPv4 and %u IPv6 routes of protocol %d (roost) stay as they are",
+			    four, six, route_protocol);
+}
+
+static void status_alone(struct ctl *ctl, const struct err *why, struct status_view *v)
+{
+	look_at_socket(ctl, why, v);
+	look_at_etcd(ctl, v);
+	look_at_kernel(v);
+	look_at_bird(ctl, v);
+}
+
+/* --- printed -------------------------------------------------------------------------------- */
 
 static const struct out_column part_columns[] = {
 	COLUMN("PART", "part"),
@@ -92,7 +238,7 @@ static int look(struct ctl *ctl, const char *path, struct seen *ret, struct err 
 	else
 		status_view_agent(&ret->view, ret->status);
 	ret->state = r < 0 ? "unreachable" : status_view_state(&ret->view);
-	return ret->view.failed ? err_set(err, -ENOMEM, "out of memory") : 0;
+	return ret->view.failed ? -ENOMEM : 0;
 }
 
 /* --- again and again ------------------------------------------------------------------------ */
@@ -139,12 +285,12 @@ static int watch(struct ctl *ctl, struct err *err)
 
 		if (r < 0)
 			return r;
-		generation = json_object_get_int64(out_at(s.status, "generation"));
+		generation = out_number(s.status, "generation");
 		/* It says nothing by itself: what differs in nothing else is no news. */
 		if (s.status)
 			json_object_object_del(s.status, "generation");
 		if (print_if_new(ctl, &s, &last) < 0)
-			return err_set(err, -ENOMEM, "out of memory");
+			return -ENOMEM;
 		snprintf(path, sizeof(path), PATH "?after=%lld", (long long)generation);
 		if (!generation)
 			sleep(1);
@@ -163,7 +309,7 @@ int status_run(struct ctl *ctl, struct err *err)
 	if (r < 0)
 		return r;
 	if (print(&ctl->out, ctl, &s.view, s.status, s.state) < 0)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	if (!s.status)
 		return EXIT_UNREACHABLE;
 	return strcmp(s.state, "ok") == 0 ? 0 : EXIT_PROBLEMS;

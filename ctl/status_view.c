@@ -124,18 +124,6 @@ const char *status_part_of(const char *health)
 	return "agent";
 }
 
-static const char *text_at(struct json_object *object, const char *field)
-{
-	struct json_object *value = out_at(object, field);
-
-	return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
-}
-
-static long long number_at(struct json_object *object, const char *field)
-{
-	return json_object_get_int64(out_at(object, field));
-}
-
 static const char *worse(const char *a, const char *b)
 {
 	static const char *const levels[] = { "ok", "warning", "error" };
@@ -153,7 +141,7 @@ const char *status_view_state(const struct status_view *v)
 	const char *state = "ok";
 
 	for (size_t i = 0; i < json_object_array_length(v->problems); i++)
-		state = worse(state, text_at(json_object_array_get_idx(v->problems, i), "level"));
+		state = worse(state, out_text(json_object_array_get_idx(v->problems, i), "level"));
 	return state;
 }
 
@@ -168,8 +156,8 @@ static const char *state_of(struct json_object *status, const char *part)
 	for (size_t i = 0; i < json_object_array_length(health); i++) {
 		struct json_object *entry = json_object_array_get_idx(health, i);
 
-		if (strcmp(status_part_of(text_at(entry, "part")), part) == 0)
-			state = worse(state, text_at(entry, "level"));
+		if (strcmp(status_part_of(out_text(entry, "part")), part) == 0)
+			state = worse(state, out_text(entry, "level"));
 	}
 	return state;
 }
@@ -183,24 +171,25 @@ static const char *many(long long n)
 
 static void part_agent(struct status_view *v, struct json_object *status)
 {
-	const char *address = text_at(status, "address"), *started = text_at(status, "started");
+	const char *address = out_text(status, "address"), *started = out_text(status, "started");
 	bool ready = json_object_get_boolean(out_at(status, "ready"));
 
 	/* The fraction of the second tells two starts apart, but nothing to people. */
 	status_part(v, "agent", ready ? state_of(status, "agent") : "error",
-		    "roostd %s since %.*s%s on node %s; %s", text_at(status, "version"),
+		    "roostd %s since %.*s%s on node %s; %s", out_text(status, "version"),
 		    (int)strcspn(started, "."), started, strchr(started, '.') ? "Z" : "",
-		    text_at(status, "node"), *address ? address : "its address is not known yet");
+		    out_text(status, "node"), *address ? address : "its address is not known yet");
 	if (!ready)
-		status_problem(v, "error", "", "agent", "not ready: %s", text_at(status, "reason"));
+		status_problem(v, "error", "", "agent", "not ready: %s",
+			       out_text(status, "reason"));
 }
 
 static void part_etcd(struct status_view *v, struct json_object *status)
 {
 	bool connected = json_object_get_boolean(out_at(status, "etcd.connected"));
-	const char *endpoint = text_at(status, "etcd.endpoint");
-	const char *error = text_at(status, "etcd.error");
-	const char *server = text_at(status, "etcd.server");
+	const char *endpoint = out_text(status, "etcd.endpoint");
+	const char *error = out_text(status, "etcd.error");
+	const char *server = out_text(status, "etcd.server");
 	const char *part = *server ? server : "etcd";
 
 	if (connected)
@@ -212,22 +201,22 @@ static void part_etcd(struct status_view *v, struct json_object *status)
 
 static void part_kernel(struct status_view *v, struct json_object *status)
 {
-	long long links = number_at(status, "kernel.links"),
-		  routes = number_at(status, "kernel.routes"),
-		  repairs = number_at(status, "kernel.repairs");
+	long long links = out_number(status, "kernel.links"),
+		  routes = out_number(status, "kernel.routes"),
+		  repairs = out_number(status, "kernel.repairs");
 
-	repairs += number_at(status, "firewall.repairs");
+	repairs += out_number(status, "firewall.repairs");
 	status_part(v, "kernel", state_of(status, "kernel"),
 		    "%lld pod link%s, %lld route%s%s; %lld repair%s, %lld refused", links,
 		    many(links), routes, many(routes),
-		    strcmp(text_at(status, "firewall.natOutgoing"), "set") == 0 ? ", NAT" : "",
-		    repairs, many(repairs), number_at(status, "kernel.failures"));
+		    strcmp(out_text(status, "firewall.natOutgoing"), "set") == 0 ? ", NAT" : "",
+		    repairs, many(repairs), out_number(status, "kernel.failures"));
 }
 
 static void part_bird(struct status_view *v, struct json_object *status)
 {
-	const char *state = state_of(status, "bird"), *when = text_at(status, "bird.when");
-	const char *protocol = text_at(status, "bird.protocol");
+	const char *state = state_of(status, "bird"), *when = out_text(status, "bird.when");
+	const char *protocol = out_text(status, "bird.protocol");
 	AUTO(free) char *runs = NULL;
 
 	if (!out_at(status, "bird")) {
@@ -237,15 +226,15 @@ static void part_bird(struct status_view *v, struct json_object *status)
 	if (*protocol && strcmp(protocol, "bgp") != 0)
 		runs = strdup(strcmp(protocol, "none") == 0 ? "no routing protocol" : protocol);
 	else if (asprintf(&runs, "bgp, %lld of %lld sessions up",
-			  number_at(status, "bird.established"),
-			  number_at(status, "bird.sessions")) < 0)
+			  out_number(status, "bird.established"),
+			  out_number(status, "bird.sessions")) < 0)
 		runs = NULL;
 	if (!runs)
 		v->failed = true;
 	else if (json_object_get_boolean(out_at(status, "bird.connected")))
 		status_part(v, "bird", state, "BIRD %s; %s; configuration %s%s%s",
-			    text_at(status, "bird.version"), runs,
-			    text_at(status, "bird.configuration"), *when ? " at " : "", when);
+			    out_text(status, "bird.version"), runs,
+			    out_text(status, "bird.configuration"), *when ? " at " : "", when);
 	else
 		status_part(v, "bird", worse("warning", state), "not connected");
 }
@@ -253,8 +242,8 @@ static void part_bird(struct status_view *v, struct json_object *status)
 static void part_overlay(struct status_view *v, struct json_object *status)
 {
 	const char *state = state_of(status, "overlay");
-	long long remotes = number_at(status, "overlay.remotes"),
-		  missing = number_at(status, "overlay.missing");
+	long long remotes = out_number(status, "overlay.remotes"),
+		  missing = out_number(status, "overlay.missing");
 	AUTO(free) char *addresses = NULL;
 
 	if (!out_at(status, "overlay"))
@@ -267,16 +256,16 @@ static void part_overlay(struct status_view *v, struct json_object *status)
 	status_part(v, "overlay", missing ? worse("warning", state) : state,
 		    "VXLAN %lld, MTU %lld, tunnel address %s; %lld other node%s, their blocks: "
 		    "%lld by tunnel, %lld direct, %lld missing",
-		    number_at(status, "overlay.vni"), number_at(status, "overlay.mtu"), addresses,
-		    remotes, many(remotes), number_at(status, "overlay.tunnel"),
-		    number_at(status, "overlay.direct"), missing);
+		    out_number(status, "overlay.vni"), out_number(status, "overlay.mtu"), addresses,
+		    remotes, many(remotes), out_number(status, "overlay.tunnel"),
+		    out_number(status, "overlay.direct"), missing);
 }
 
 static void part_addresses(struct status_view *v, struct json_object *status)
 {
-	long long used = number_at(status, "total.used"), left = number_at(status, "total.free"),
-		  blocks = number_at(status, "total.blocks"),
-		  pods = number_at(status, "attachments");
+	long long used = out_number(status, "total.used"), left = out_number(status, "total.free"),
+		  blocks = out_number(status, "total.blocks"),
+		  pods = out_number(status, "attachments");
 	bool drained = json_object_get_boolean(out_at(status, "drained"));
 
 	status_part(v, "addresses", state_of(status, "addresses"),
@@ -298,9 +287,9 @@ void status_view_agent(struct status_view *v, struct json_object *status)
 		return;
 	for (size_t i = 0; i < json_object_array_length(health); i++) {
 		struct json_object *entry = json_object_array_get_idx(health, i);
-		const char *level = text_at(entry, "level");
+		const char *level = out_text(entry, "level");
 
-		status_problem(v, *level ? level : "warning", text_at(entry, "since"),
-			       text_at(entry, "part"), "%s", text_at(entry, "reason"));
+		status_problem(v, *level ? level : "warning", out_text(entry, "since"),
+			       out_text(entry, "part"), "%s", out_text(entry, "reason"));
 	}
 }

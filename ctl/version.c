@@ -10,14 +10,13 @@ int version_run(struct ctl *ctl, struct err *err)
 {
 	AUTO(json_put) struct json_object *object = json_object_new_object(), *status = NULL;
 	struct json_object *agent;
-	struct err ignored;
 	unsigned code;
 
 	if (!object)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	json_object_object_add(object, "roostctl", json_object_new_string(ROOST_VERSION));
 	/* Not every machine with roostctl has an agent. */
-	if (ctl_agent(ctl, "GET", "/v1/status", NULL, &code, &status, &ignored) == 0) {
+	if (ctl_agent(ctl, "GET", "/v1/status", NULL, &code, &status, NULL) == 0) {
 		agent = out_at(status, "version");
 		if (agent)
 			json_object_object_add(object, "roostd", json_object_get(agent));

@@ -6,9 +6,6 @@
 
 #include "lib/model/model.h"
 
-#define KEYS_STATUS_NODE KEYS_STATUS "node/"
-#define KEYS_STATUS_POOL KEYS_STATUS "pool/"
-
 void pools_done(struct pools *p)
 {
 	for (size_t i = 0; i < p->n; i++)

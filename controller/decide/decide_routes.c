@@ -6,8 +6,6 @@
 
 #include "lib/model/model.h"
 
-#define KEYS_STATUS_ROUTE KEYS_STATUS "static-route/"
-
 /* --- by name -------------------------------------------------------------------------------- */
 
 /* The statuses of one name lie together: the name at i, and where the next one begins. */

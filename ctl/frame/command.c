@@ -90,7 +90,7 @@ int command_find(const struct command *table, const char *const *words, size_t n
 bool command_takes(const struct command *c, const char *flag)
 {
 	if (strcmp(flag, "watch") == 0 && c->list)
-		return c->list->watches;
+		return c->list->watches || c->list->beginning;
 	for (size_t i = 0; c->flags && c->flags[i]; i++)
 		if (strcmp(c->flags[i], flag) == 0)
 			return true;

@@ -36,12 +36,20 @@ enum argument {
 	ARG_SHELL
 };
 
-/* A list: read anew for each printing, so that --watch comes for free. */
+/* 0 or a negative errno; arg is the struct ctl, or what was given to ctl_rows(). */
+struct ctl_kv;
+typedef int command_row_fn(const struct ctl_kv *kv, void *arg, struct json_object *array);
+
+/* A list: read again for each printing, so that --watch comes for free. */
 struct command_list {
 	/* 0 and an array of objects, or a negative errno with the sentence. */
 	int (*read)(struct ctl *ctl, struct json_object **ret, struct err *err);
+	/* Or, for a list of what lies below one beginning of keys: adds the row of one, or none. */
+	const char *beginning;
+	command_row_fn *row;
 	const struct out_column *columns;
-	const char *const *watches; /* beginnings of keys, NULL-ended; NULL: no --watch */
+	/* beginnings of keys, NULL-ended; NULL: beginning, or without one no --watch */
+	const char *const *watches;
 	const char *none; /* said (in a table) when it is empty: "There are no pools: ..." */
 };
 

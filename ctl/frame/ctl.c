@@ -116,12 +116,12 @@ static int read_range(struct ctl *ctl, const char *key, bool many, struct ctl_kv
 		return err_set(err, r, "the key %s%s is too long", ctl->settings->etcd.prefix, key);
 	end = many ? store_prefix_end(full) : NULL;
 	if (many && !end)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	r = many ? store_sync_list(store, full, end, ctl->timeout_ms, on_page, &reading, err)
 		 : store_sync_get(store, full, ctl->timeout_ms, on_page, &reading, err);
 	if (r < 0)
 		return ctl_etcd_failed(r, err);
-	return reading.failed ? err_set(err, -ENOMEM, "out of memory") : 0;
+	return reading.failed ? -ENOMEM : 0;
 }
 
 int ctl_read(struct ctl *ctl, const char *beginning, struct ctl_kvs *ret, struct err *err)

@@ -71,7 +71,23 @@ int ctl_agent(struct ctl *ctl, const char *method, const char *path, const char 
 /* 0: go on (--yes, or the answer was yes). -ECANCELED: no. CTL_USAGE: no terminal to ask on. */
 int ctl_ask(struct ctl *ctl, const char *question, struct err *err);
 
+/* --- watches -------------------------------------------------------------------------------- */
+
+/* Waits until etcd says that something has changed. */
+struct ctl_watch {
+	bool dirty;
+};
+
+/* Keys that begin so, NULL-ended. It lasts as long as ctl; dirty once all is listed. */
+int ctl_watch(struct ctl *ctl, const char *const *beginnings, struct ctl_watch *w, struct err *err);
+/* Until something has changed since the last call; what comes in the next moment belongs to it. An
+ * interrupt ends the program, as it should. 0 or a negative errno. */
+int ctl_watch_next(struct ctl *ctl, struct ctl_watch *w);
+
 /* --- lists ---------------------------------------------------------------------------------- */
 
+/* An array of the rows of all keys that begin so. */
+int ctl_rows(struct ctl *ctl, const char *beginning, command_row_fn *row, void *arg,
+	     struct json_object **ret, struct err *err);
 /* command->list printed, and again and again with --watch. */
 int ctl_list(struct ctl *ctl, struct err *err);

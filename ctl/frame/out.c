@@ -32,6 +32,18 @@ struct json_object *out_at(struct json_object *object, const char *field)
 	return field[n] && value ? out_at(value, field + n + 1) : value;
 }
 
+const char *out_text(struct json_object *object, const char *field)
+{
+	struct json_object *value = out_at(object, field);
+
+	return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
+}
+
+long long out_number(struct json_object *object, const char *field)
+{
+	return json_object_get_int64(out_at(object, field));
+}
+
 /* --- one cell ------------------------------------------------------------------------------- */
 
 static void print_cell(FILE *out, struct json_object *value);

@@ -67,5 +67,8 @@ void out_say(const struct out *out, const char *fmt, ...) PRINTF_LIKE(2, 3);
 char *out_cell(struct json_object *value);
 /* The value at "agent.version", or NULL. */
 struct json_object *out_at(struct json_object *object, const char *field);
+/* The text, or the number, at "agent.version"; "" or 0 for what is absent or of another type. */
+const char *out_text(struct json_object *object, const char *field);
+long long out_number(struct json_object *object, const char *field);
 /* The escape sequence for a word of good, doubtful or bad news, or "". */
 const char *out_colour_of(const char *word);

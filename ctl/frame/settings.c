@@ -76,7 +76,7 @@ static int follow(const char **text, const char *first, const char *second, stru
 	if (**text)
 		return 0;
 	if (asprintf(&made, "%s%s", first, second) < 0)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	free((void *)(uintptr_t)*text);
 	*text = made;
 	return 0;

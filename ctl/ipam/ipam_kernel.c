@@ -93,7 +93,7 @@ static int dump(struct kern *k, struct nl_msg *msg, kern_restart_fn *again, kern
 {
 	AUTO(nlmsg_free) struct nl_msg *m = msg;
 
-	return m ? kern_dump(k, m, again, each, arg, err) : err_set(err, -ENOMEM, "out of memory");
+	return m ? kern_dump(k, m, again, each, arg, err) : -ENOMEM;
 }
 
 static int read_all(struct kern *k, struct ipam_kernel *ret, struct err *err)
@@ -137,13 +137,12 @@ static int take_use(const struct nlmsghdr *hdr, void *arg)
 bool ipam_kernel_is_used(uint32_t link)
 {
 	AUTO(kern_close) struct kern *k = NULL;
-	struct err ignored;
 	bool used = false;
 
 	/* What cannot be read counts as a use. */
-	if (open_kernel(&k, &ignored) < 0 ||
-	    dump(k, ask_routes(AF_INET, 0, 0, link), restart, take_use, &used, &ignored) < 0 ||
-	    dump(k, ask_routes(AF_INET6, 0, 0, link), restart, take_use, &used, &ignored) < 0)
+	if (open_kernel(&k, NULL) < 0 ||
+	    dump(k, ask_routes(AF_INET, 0, 0, link), restart, take_use, &used, NULL) < 0 ||
+	    dump(k, ask_routes(AF_INET6, 0, 0, link), restart, take_use, &used, NULL) < 0)
 		return true;
 	return used;
 }
@@ -153,9 +152,8 @@ int ipam_kernel_delete_link(uint32_t link, struct err *err)
 	AUTO(kern_close) struct kern *k = NULL;
 	AUTO(nlmsg_free) struct nl_msg *m = nlmsg_alloc_simple(RTM_DELLINK, 0);
 	struct ifinfomsg body = { .ifi_index = (int)link };
-	int r = m && nlmsg_append(m, &body, sizeof(body), NLMSG_ALIGNTO) == 0
-			? open_kernel(&k, err)
-			: err_set(err, -ENOMEM, "out of memory");
+	int r = m && nlmsg_append(m, &body, sizeof(body), NLMSG_ALIGNTO) == 0 ? open_kernel(&k, err)
+									      : -ENOMEM;
 
 	return r ?: kern_request(k, m, err);
 }

@@ -53,13 +53,6 @@ const struct audit_local *ipam_local_audit(const struct ipam_local *l)
 
 /* --- the agent's list ----------------------------------------------------------------------- */
 
-static const char *text_at(struct json_object *object, const char *field)
-{
-	struct json_object *value = out_at(object, field);
-
-	return value ? json_object_get_string(value) : "";
-}
-
 static int take_addresses(struct json_object *array, struct attachment *a)
 {
 	size_t n = json_object_array_length(array);
@@ -71,9 +64,9 @@ static int take_addresses(struct json_object *array, struct attachment *a)
 		struct json_object *o = json_object_array_get_idx(array, i);
 		struct held_address *held = &a->addresses.v[a->addresses.n];
 
-		*held = (struct held_address){ .pool = text_at(o, "pool"),
-					       .network = text_at(o, "network") };
-		if (address_parse(text_at(o, "address"), &held->address) == 0)
+		*held = (struct held_address){ .pool = out_text(o, "pool"),
+					       .network = out_text(o, "network") };
+		if (address_parse(out_text(o, "address"), &held->address) == 0)
 			a->addresses.n++;
 	}
 	return 0;
@@ -103,16 +96,16 @@ static int take_attachment(struct ipam_local *l, struct json_object *o)
 	struct json_object *addresses = out_at(o, "addresses");
 
 	*a = (struct attachment){
-		.network = text_at(o, "network"),
-		.container = text_at(o, "container"),
-		.interface = text_at(o, "interface"),
-		.namespace = text_at(o, "namespace"),
-		.pod = text_at(o, "pod"),
+		.network = out_text(o, "network"),
+		.container = out_text(o, "container"),
+		.interface = out_text(o, "interface"),
+		.namespace = out_text(o, "namespace"),
+		.pod = out_text(o, "pod"),
 		.uid = "",
-		.netns = text_at(o, "netns"),
-		.link = text_at(o, "link"),
+		.netns = out_text(o, "netns"),
+		.link = out_text(o, "link"),
 		.ipam = "",
-		.state = state_of(text_at(o, "state")),
+		.state = state_of(out_text(o, "state")),
 	};
 	a->netns_inode = inode_of(l, a);
 	l->n_attachments++;
@@ -179,11 +172,11 @@ static int take_blocks(struct ipam_local *l)
 		struct json_object *o = json_object_array_get_idx(array, i);
 		struct audit_block *b = &l->blocks[l->audit.n_blocks];
 
-		*b = (struct audit_block){ .network = text_at(o, "network"),
-					   .pool = text_at(o, "pool"),
-					   .state = text_at(o, "state"),
+		*b = (struct audit_block){ .network = out_text(o, "network"),
+					   .pool = out_text(o, "pool"),
+					   .state = out_text(o, "state"),
 					   .held = true };
-		if (prefix_parse(text_at(o, "block"), &b->block) == 0)
+		if (prefix_parse(out_text(o, "block"), &b->block) == 0)
 			l->audit.n_blocks++;
 	}
 	for (size_t i = 0; i < l->n_block_files; i++)
@@ -278,9 +271,9 @@ static int ask_agent(struct ctl *ctl, struct ipam_local *l, struct err *why)
 
 	if (ctl_agent(ctl, "GET", "/v1/status", NULL, &status, &l->status, why) < 0)
 		return 1;
-	l->audit.node = text_at(l->status, "node");
+	l->audit.node = out_text(l->status, "node");
 	if (status != 200) {
-		err_set(why, 0, "the agent does not serve yet: %s", text_at(l->status, "reason"));
+		err_set(why, 0, "the agent does not serve yet: %s", out_text(l->status, "reason"));
 		return 1;
 	}
 	return ctl_agent(ctl, "GET", "/v1/ipam/list", NULL, NULL, &l->list, why) < 0;
@@ -312,7 +305,7 @@ int ipam_local_read(struct ctl *ctl, struct ipam_local **ret, struct err *why, s
 
 	*ret = NULL;
 	if (r < 0)
-		return err->text[0] ? r : err_set(err, r, "out of memory");
+		return err->text[0] ? r : r;
 	if (r == 0)
 		*ret = TAKE(l);
 	return 0;

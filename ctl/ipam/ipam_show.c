@@ -57,8 +57,7 @@ static int add_bars(const struct out *out, struct json_object *rows, const char 
 		/* Of a pool that cannot be read nobody knows how large it is. */
 		if (!out_at(row, whole))
 			continue;
-		bar = ipam_bar(json_object_get_int64(out_at(row, "used")),
-			       json_object_get_int64(out_at(row, whole)), width);
+		bar = ipam_bar(out_number(row, "used"), out_number(row, whole), width);
 		if (!bar)
 			return -ENOMEM;
 		json_object_object_add(row, "bar", json_object_new_string(bar));
@@ -108,5 +107,5 @@ int ipam_show(struct ctl *ctl, struct err *err)
 	r = ipam_use(&kvs, &use);
 	if (r == 0)
 		r = ctl->out.format == OUT_JSON ? out_json(&ctl->out, use) : print_tables(ctl, use);
-	return r < 0 ? err_set(err, r, "out of memory") : 0;
+	return r;
 }

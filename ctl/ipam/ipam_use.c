@@ -381,12 +381,11 @@ static void mark_full(struct json_object *table)
 {
 	json_object_object_foreach(table, id, row) {
 		(void)id;
-		int64_t all = json_object_get_int64(out_at(row, "blocksMax"));
+		int64_t all = out_number(row, "blocksMax");
 
-		if (all && json_object_get_int64(out_at(row, "blocks")) >= all &&
-		    json_object_get_int64(out_at(row, "used")) >=
-			    json_object_get_int64(out_at(row, "inBlocks")) &&
-		    strcmp(json_object_get_string(out_at(row, "state")), "ok") == 0)
+		if (all && out_number(row, "blocks") >= all &&
+		    out_number(row, "used") >= out_number(row, "inBlocks") &&
+		    strcmp(out_text(row, "state"), "ok") == 0)
 			json_object_object_add(row, "state", json_object_new_string("full"));
 	}
 }

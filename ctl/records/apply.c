@@ -51,13 +51,12 @@ static int compare_stored(struct applying *a, const struct kind *kind, const cha
 {
 	AUTO(json_put) struct json_object *old = NULL;
 	const struct ctl_kvs *in = world_of(&a->world, kind);
-	struct err ignored;
 	int r = in ? 0 : ctl_read_one(a->ctl, key, own, err);
 
 	if (r < 0)
 		return r;
 	*ret = ctl_find(in ?: own, key);
-	*ret_same = *ret && json_parse((*ret)->value, (*ret)->value_len, &old, &ignored) == 0 &&
+	*ret_same = *ret && json_parse((*ret)->value, (*ret)->value_len, &old, NULL) == 0 &&
 		    json_object_equal(old, fields);
 	return 0;
 }
@@ -88,7 +87,7 @@ static int apply_one(const struct kind *kind, const char *name, struct json_obje
 		r = change_list_add(&a->changes, kind, key, value, kv ? kv->mod_revision : 0);
 	if (r == 0)
 		r = add_outcome(a, kind, name, same ? "unchanged" : kv ? "changed" : "created");
-	return r < 0 ? err_set(err, r, "out of memory") : 0;
+	return r;
 }
 
 /* Records that stay as they are were checked with the others, but are not written. */
@@ -115,7 +114,7 @@ static int apply_text(struct ctl *ctl, const char *text, size_t len, struct json
 	int r;
 
 	if (!a.outcomes)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	r = world_read(ctl, &a.world, err);
 	r = r < 0 ? r : records_text(text, len, apply_one, &a, err);
 	r = r < 0 ? r : change_check(a.changes.v, a.changes.n, &a.world, err);
@@ -138,7 +137,7 @@ static int read_input(const char *path, char **ret, size_t *ret_len, struct err 
 	if (!in)
 		return err_set(err, -EIO, "%s: %s", path, strerror(errno));
 	if (!text)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	*ret_len = fread(text, 1, JSON_SIZE_MAX + 1, in);
 	if (ferror(in))
 		return err_set(err, -EIO, "%s: %s", path, strerror(errno));
@@ -172,9 +171,8 @@ int apply_run(struct ctl *ctl, struct err *err)
 		struct json_object *o = json_object_array_get_idx(outcomes, i),
 				   *name = out_at(o, "name");
 
-		r = out_done(&ctl->out, json_object_get_string(out_at(o, "kind")),
-			     name ? json_object_get_string(name) : "",
-			     json_object_get_string(out_at(o, "done")));
+		r = out_done(&ctl->out, out_text(o, "kind"),
+			     name ? json_object_get_string(name) : "", out_text(o, "done"));
 	}
 	return r;
 }
@@ -260,7 +258,7 @@ int get_run(struct ctl *ctl, struct err *err)
 		unread = unread || r > 0;
 	}
 	if (r < 0 || !array)
-		return err->text[0] ? r : err_set(err, -ENOMEM, "out of memory");
+		return err->text[0] ? r : -ENOMEM;
 	if (ctl->out.format != OUT_JSON)
 		r = get_table(ctl, array);
 	else if (ctl->n_args > 1 && json_object_array_length(array) == 1)

@@ -220,14 +220,14 @@ int assign(const struct record *type, const char *word, struct json_object *obje
 	int r;
 
 	if (!path)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	if (!word[len] || len == 0)
 		return err_set(err, -EINVAL, "\"%s\" is not of the form FIELD=VALUE",
 			       text_show(word, shown));
 	err_set(err, 0, "%s", "");
 	r = walk(type->fields, type->n_fields, path, path, word + len + 1, object, err);
 	if (r == -ENOMEM)
-		return err_set(err, r, "out of memory");
+		return r;
 	if (r < 0 && strncmp(err->text, "unknown", 7) != 0 && strncmp(err->text, "field", 5) != 0)
 		err_wrap(err, r, "field \"%s\"", text_show(path, shown));
 	return r;

@@ -19,7 +19,7 @@ static int write_file(struct json_object *object, char **ret_path, struct err *e
 	int fd;
 
 	if (asprintf(&path, "%s/roostctl-XXXXXX.json", folder && *folder ? folder : "/tmp") < 0)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	fd = mkostemps(path, (int)strlen(".json"), O_CLOEXEC);
 	if (fd < 0)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
@@ -28,7 +28,7 @@ static int write_file(struct json_object *object, char **ret_path, struct err *e
 							      JSON_C_TO_STRING_SPACED |
 							      JSON_C_TO_STRING_NOSLASHESCAPE);
 	if (!out || !text)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	if (fprintf(out, "%s\n", text) < 0 || fflush(out) != 0)
 		return err_set(err, -EIO, "%s: %s", path, strerror(errno));
 	*ret_path = TAKE(path);
@@ -65,7 +65,7 @@ static int read_file(const char *path, struct json_object **ret, struct err *err
 	if (!in)
 		return err_set(err, -EIO, "%s: %s", path, strerror(errno));
 	if (!text)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	len = fread(text, 1, JSON_SIZE_MAX + 1, in);
 	r = json_blank_comments(text, len, err);
 	return r < 0 ? r : json_parse(text, len, ret, err);

@@ -57,11 +57,11 @@ int effective(const struct record *type, const char *key, const char *json, size
 	int r;
 
 	if (!record)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	r = record_decode(type, key, json, len, record, err);
 	if (r < 0)
 		return r;
 	r = write_all(type->fields, type->n_fields, record, object);
 	record_done(type, record);
-	return r < 0 ? err_set(err, r, "out of memory") : 0;
+	return r;
 }

@@ -89,7 +89,7 @@ int kind_object(const struct kind *kind, const char *key, const char *json, size
 	if (r < 0)
 		return err_wrap(err, r, "%s", key);
 	if (!object)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	json_object_object_add(object, "kind", json_object_new_string(kind->name));
 	if (!kind_is_single(kind))
 		json_object_object_add(object, "name",

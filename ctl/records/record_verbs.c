@@ -112,7 +112,7 @@ static int work_put(struct ctl *ctl, struct work *w, struct json_object *object,
 
 	if (json_print(object, &value) < 0 ||
 	    change_list_add(&changes, w->kind, w->key, value, w->kv ? w->kv->mod_revision : 0) < 0)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	r = change_check(changes.v, changes.n, &w->world, err);
 	r = r < 0 ? r : change_write(ctl, changes.v, changes.n, &w->world, err);
 	for (size_t i = 0; r == 0 && i < changes.n; i++)
@@ -128,7 +128,7 @@ static int create_once(struct ctl *ctl, struct work *w, struct err *err)
 	int r;
 
 	if (!object)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	r = assign_all(record_of(w->kind->key), ctl->args + 1, ctl->n_args - 1, object, err);
 	r = r < 0 ? r : work_read(ctl, w, err);
 	if (r < 0)
@@ -163,7 +163,7 @@ static int parse_stored(const struct work *w, struct json_object **ret, struct e
 
 	if (!w->kv) {
 		*ret = json_object_new_object();
-		return *ret ? 0 : err_set(err, -ENOMEM, "out of memory");
+		return *ret ? 0 : -ENOMEM;
 	}
 	r = json_parse(w->kv->value, w->kv->value_len, ret, err);
 	return r < 0 ? err_wrap(err, r, "%s", w->key) : 0;
@@ -256,7 +256,7 @@ static int touched(struct ctl *ctl, const struct work *w, char **ret, struct err
 	if (asprintf(ret, "%s %s%s", w->kind->name, w->name,
 		     w->kind->key == KEY_PEER ? ": its sessions end on every node that has them"
 					      : ": no peer uses it") < 0)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	return 0;
 }
 
@@ -270,7 +270,7 @@ int record_delete(struct ctl *ctl, struct err *err)
 	r = r < 0 ? r : work_read(ctl, &w, err);
 	r = r < 0 ? r : record_need(w.in, w.kind, w.key, &w.kv, err);
 	if (r == 0 && change_list_add(&changes, w.kind, w.key, NULL, w.kv->mod_revision) < 0)
-		r = err_set(err, -ENOMEM, "out of memory");
+		r = -ENOMEM;
 	r = r < 0 ? r : change_check(changes.v, changes.n, &w.world, err);
 	r = r < 0 ? r : touched(ctl, &w, &text, err);
 	if (r < 0)
@@ -290,7 +290,7 @@ static int show_tree(const struct kind *kind, const char *key, const char *value
 	int r = effective(record_of(kind->key), key, value, len, object, &why);
 
 	if (r == -ENOMEM)
-		return err_set(err, r, "out of memory");
+		return r;
 	if (r < 0) {
 		json_object_object_add(object, "state", json_object_new_string("invalid"));
 		json_object_object_add(object, "problem", json_object_new_string(why.text));
@@ -311,7 +311,7 @@ int record_show(struct ctl *ctl, struct err *err)
 		return r;
 	w.kv = ctl_find(&w.own, w.key);
 	if (!object)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	if (*w.name)
 		json_object_object_add(object, "name", json_object_new_string(w.name));
 	/* No config at all means its defaults. */

@@ -51,7 +51,7 @@ static int give(struct walk *w, struct json_object *object)
 	kind = kind_find(json_object_get_string(json_object_object_get(object, "kind")));
 	name = strdup(json_object_get_string(json_object_object_get(object, "name")) ?: "");
 	if (!name)
-		return err_set(w->err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	json_object_object_del(object, "kind");
 	json_object_object_del(object, "name");
 	return w->fn(kind, name, object, w->arg, w->err);
@@ -85,7 +85,7 @@ static int values(struct walk *w, const char *text, size_t len)
 	int r = 0;
 
 	if (!tok)
-		return err_set(w->err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	json_tokener_set_flags(tok, JSON_TOKENER_VALIDATE_UTF8 | JSON_TOKENER_STRICT |
 					    JSON_TOKENER_ALLOW_TRAILING_CHARS);
 	while (r == 0 && at < len) {
@@ -117,7 +117,7 @@ int records_text(const char *text, size_t len, records_text_fn *fn, void *arg, s
 		return err_set(err, -E2BIG, "%zu bytes are more than %u", len, JSON_SIZE_MAX);
 	copy = malloc(len + 1);
 	if (!copy)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	memcpy(copy, text, len);
 	copy[len] = '\0';
 	r = json_blank_comments(copy, len, err);

@@ -94,6 +94,9 @@ int key_leader(char *text);
 #define KEYS_FILTER       "filter/"
 #define KEYS_STATIC_ROUTE "static-route/"
 #define KEYS_STATUS       "status/"
+#define KEYS_STATUS_NODE  KEYS_STATUS "node/"
+#define KEYS_STATUS_POOL  KEYS_STATUS "pool/"
+#define KEYS_STATUS_ROUTE KEYS_STATUS "static-route/"
 int keys_of_host(char *text, const char *node);       /* host/<node>/ */
 int keys_of_extents(char *text, const char *network); /* extent/<network>/ */
 int keys_of_blocks(char *text, const char *network);  /* block/<network>/ */
