@@ -36,7 +36,7 @@ static void on_deposed(const char *why, void *arg)
 	struct controller *c = arg;
 
 	c->leads = false;
-	log_warning("election", "this controller leads no more: %s", why);
+	log_warning("election", "this controller is no longer the leader: %s", why);
 	lifecycle_status(c->lifecycle, "stands by");
 	controller_kube_stop(c);
 	keeper_stop(c->keeper);
@@ -93,7 +93,7 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 		c->connected = false;
 		health_set(c->health, "etcd", LOG_LEVEL_WARNING, "%s", text);
 	} else {
-		log_error("etcd", "%s; everything is read anew", text);
+		log_error("etcd", "%s; all keys are read again", text);
 	}
 	if (notice == STORE_CLUSTER_CHANGED || notice == STORE_REVISION_WENT_BACK)
 		keeper_went_back(c->keeper);
@@ -139,14 +139,14 @@ static void on_reload(void *arg)
 	struct err err = { "" };
 
 	if (controller_settings_load(c->argc, c->argv, environ, &fresh, &verb, &err) < 0) {
-		log_error("controller", "reload: %s; everything stays as it was", err.text);
+		log_error("controller", "reload: %s; the settings are unchanged", err.text);
 		return;
 	}
 	c->settings->log_level = fresh.log_level;
 	log_set_level(fresh.log_level);
 	lease_server_reload(c->lease);
-	log_info("controller", "the log level is taken over, and the lease server's certificate "
-			       "read again; all else needs a restart");
+	log_info("controller", "the log level and the lease server's certificate are reloaded; "
+			       "other settings need a restart");
 }
 
 /* One that starts again is another one. */
@@ -156,7 +156,7 @@ static int make_id(struct controller *c, struct err *err)
 	uint32_t random;
 
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		return err_set(err, -errno, "no random number");
+		return err_set(err, -errno, "cannot get a random number");
 	gethostname(host, sizeof(host) - 1);
 	snprintf(c->id, sizeof(c->id), "%.100s-%08" PRIx32,
 		 c->settings->name[0] ? c->settings->name : host, random);

@@ -42,8 +42,8 @@ static void on_trouble(const char *text, void *arg)
 	struct controller *c = arg;
 
 	if (text[0])
-		health_set(c->health, PART, LOG_LEVEL_WARNING, "%s; nothing is removed meanwhile",
-			   text);
+		health_set(c->health, PART, LOG_LEVEL_WARNING,
+			   "%s; no node is removed until this is solved", text);
 	else
 		health_clear(c->health, PART);
 }
@@ -69,7 +69,8 @@ static void try_open(void *arg)
 		health_clear(c->health, PART);
 		return;
 	}
-	health_set(c->health, PART, LOG_LEVEL_ERROR, "%s; nothing is removed meanwhile", err.text);
+	health_set(c->health, PART, LOG_LEVEL_ERROR, "%s; no node is removed until this is solved",
+		   err.text);
 	timer_set(c->timers, &c->kube_again, c->settings->minute, c->settings->minute / 4);
 }
 

@@ -23,37 +23,37 @@ static void show_cluster(const struct keeper_stats *s, struct metrics *m)
 	metrics_one(m, "roost_cluster_keys", METRIC_GAUGE, "Keys below the prefix.",
 		    (double)s->keys);
 	metrics_family(m, "roost_cluster_nodes", METRIC_GAUGE,
-		       "Registered nodes, by whether their status lives; lease: without an agent.");
+		       "Registered nodes by state; lease: a holder of leases without an agent.");
 	metrics_count(m, LABELS({ "state", "alive" }), s->nodes - s->silent - s->leases);
 	metrics_count(m, LABELS({ "state", "silent" }), s->silent);
 	metrics_count(m, LABELS({ "state", "lease" }), s->leases);
 	metrics_family(m, "roost_controller_leases_freed_total", METRIC_COUNTER,
-		       "Leases that were not renewed and whose subnets were freed.");
+		       "Expired leases whose subnets were freed.");
 	metrics_count(m, NULL, s->leases_freed);
 	metrics_one(m, "roost_cluster_blocks", METRIC_GAUGE, "Blocks that have an owner.",
 		    (double)s->blocks);
-	metrics_one(m, "roost_cluster_addresses", METRIC_GAUGE, "Addresses in use, as etcd has it.",
-		    (double)s->addresses);
+	metrics_one(m, "roost_cluster_addresses", METRIC_GAUGE,
+		    "Addresses in use, according to etcd.", (double)s->addresses);
 	metrics_family(m, "roost_cluster_removed_nodes", METRIC_GAUGE,
-		       "Removed nodes of which something is left, by what is waited for.");
+		       "Removed nodes that still have keys, by state of the removal.");
 	for (unsigned i = 0; i < REMOVAL_STATES; i++)
 		metrics_count(m, LABELS({ "state", removal_state_name(i) }), s->removals[i]);
 	metrics_family(m, "roost_controller_comparisons_total", METRIC_COUNTER,
-		       "Comparisons of everything with everything.");
+		       "Comparisons of all keys with each other.");
 	metrics_count(m, NULL, s->comparisons);
 	metrics_one(m, "roost_controller_comparison_seconds", METRIC_GAUGE,
-		    "How long the last comparison took.", (double)s->comparison_us / 1e6);
+		    "Duration of the last comparison.", (double)s->comparison_us / 1e6);
 }
 
 static void show_findings(const struct repairs *r, struct metrics *m)
 {
 	metrics_family(m, "roost_cluster_findings", METRIC_GAUGE,
-		       "What the last comparison found to be wrong, by kind.");
+		       "Findings of the last comparison, by kind.");
 	for (unsigned i = 0; i < FINDING_KINDS; i++)
 		if (!finding_is_local(i))
 			metrics_count(m, LABELS({ "kind", finding_kind_name(i) }), r->found[i]);
 	metrics_family(m, "roost_controller_repairs_total", METRIC_COUNTER,
-		       "Repairs of what was found twice, by kind.");
+		       "Repairs of findings that two comparisons confirmed, by kind.");
 	for (unsigned i = 0; i < FINDING_KINDS; i++)
 		if (!finding_is_local(i))
 			metrics_count(m, LABELS({ "kind", finding_kind_name(i) }), r->tried[i]);
@@ -62,7 +62,7 @@ static void show_findings(const struct repairs *r, struct metrics *m)
 static void show_pools(const struct pools *p, struct metrics *m)
 {
 	metrics_family(m, "roost_cluster_pools_in_trouble", METRIC_GAUGE,
-		       "Pools that no node can have a block of, or that cannot be read.");
+		       "Pools without a free block, and invalid ones.");
 	metrics_count(m, LABELS({ "trouble", "full" }), p->full);
 	metrics_count(m, LABELS({ "trouble", "invalid" }), p->invalid);
 	metrics_one(m, "roost_cluster_nodes_lacking_blocks", METRIC_GAUGE,
@@ -75,12 +75,12 @@ static void show_routes(const struct routes *r, struct metrics *m)
 	metrics_one(m, "roost_cluster_static_routes", METRIC_GAUGE, "Records of static routes.",
 		    (double)r->records);
 	metrics_family(m, "roost_cluster_static_routes_in_trouble", METRIC_GAUGE,
-		       "Static routes that are wrong, in error on some node, or on their way out.");
+		       "Static routes that are invalid, in error on some node, or being deleted.");
 	metrics_count(m, LABELS({ "trouble", "deleting" }), r->deleting);
 	metrics_count(m, LABELS({ "trouble", "error" }), r->in_error);
 	metrics_count(m, LABELS({ "trouble", "invalid" }), r->invalid);
 	metrics_family(m, "roost_cluster_static_route_reports", METRIC_GAUGE,
-		       "What nodes report of static routes, one for each node and route.");
+		       "Reports of nodes on static routes, one for each node and route.");
 	metrics_count(m, LABELS({ "state", "applied" }), r->applied);
 	metrics_count(m, LABELS({ "state", "error" }), r->errors);
 }
@@ -117,7 +117,7 @@ static void show_kubernetes_counts(const struct kube_stats *s, struct metrics *m
 		       "Events that watches brought, heartbeats and bookmarks among them.");
 	metrics_count(m, NULL, s->events);
 	metrics_family(m, "roost_kubernetes_left_out_total", METRIC_COUNTER,
-		       "What Nodes have and does not fit our rules.");
+		       "Nodes, labels and pod CIDRs that roost does not accept.");
 	metrics_count(m, LABELS({ "what", "node" }), s->objects_bad);
 	metrics_count(m, LABELS({ "what", "label" }), s->labels_bad);
 	metrics_count(m, LABELS({ "what", "podCIDR" }), s->pod_cidrs_bad);
@@ -137,12 +137,12 @@ static void show_kubernetes(const struct controller *c, struct metrics *m)
 	metrics_one(m, "roost_kubernetes_connected", METRIC_GAUGE,
 		    "1 while the watch of Nodes is open.", c->kube && s.watching);
 	metrics_one(m, "roost_kubernetes_silence_seconds", METRIC_GAUGE,
-		    "Since the API server last answered or sent an event.",
+		    "Time since the API server last answered or sent an event.",
 		    c->kube && s.heard ? (double)(clock_monotonic_us() - s.heard) / 1e6 : INFINITY);
-	metrics_one(m, "roost_kubernetes_nodes", METRIC_GAUGE, "Nodes that Kubernetes has.",
+	metrics_one(m, "roost_kubernetes_nodes", METRIC_GAUGE, "Nodes in Kubernetes.",
 		    c->kube ? (double)s.nodes : 0);
 	metrics_one(m, "roost_kubernetes_nodes_in_doubt", METRIC_GAUGE,
-		    "Nodes that are perhaps gone: being asked for by name.",
+		    "Nodes that may be deleted: requested by name.",
 		    c->kube ? (double)s.doubts : 0);
 }
 
@@ -228,7 +228,7 @@ static void show_readyz(struct serve_request *request, void *arg)
 	json_object_object_add(o, "reason",
 			       json_object_new_string(ready ? ""
 						      : !c->connected
-							      ? "etcd is not followed at the moment"
+							      ? "not connected to etcd"
 							      : "the keys are still being read"));
 	json_object_object_add(o, "problems", problems(c));
 	serve_reply_json(request, ready ? 200 : 503, o);

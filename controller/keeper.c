@@ -100,7 +100,7 @@ static void on_in_sync(int64_t revision, void *arg)
 	k->in_sync = true;
 	/* Also a lower one, after a restore. */
 	k->mirror.revision = revision;
-	log_info("keeper", "all of %zu keys read, up to revision %lld", k->mirror.n,
+	log_info("keeper", "read all %zu keys, up to revision %lld", k->mirror.n,
 		 (long long)revision);
 	k->o.changed(k->o.arg);
 }
@@ -125,8 +125,8 @@ static uint32_t usual_promise(struct keeper *k)
 		k->usual = RECLAIM_AFTER;
 	if (r < 0)
 		health_set(k->o.health, "config", LOG_LEVEL_WARNING,
-			   "%s; until it is put right a removed node is waited for as its own "
-			   "record says, or %u s",
+			   "%s; until config is valid, blocks of a removed node are freed after "
+			   "the reclaimAfter of its record, or %u s",
 			   err.text, k->usual);
 	else
 		health_clear(k->o.health, "config");
@@ -153,9 +153,8 @@ static void tell_removals(struct keeper *k)
 			continue;
 		snprintf(part, sizeof(part), "removed/%s", e->node);
 		health_set(k->o.health, part, LOG_LEVEL_WARNING,
-			   "node %s was removed, but its agent lives and keeps what its pods use: "
-			   "nothing is taken from it; stop the agent, or delete removed/%s to have "
-			   "the node back",
+			   "node %s was removed, but its agent is alive: its blocks are not freed; "
+			   "stop the agent, or delete removed/%s to keep the node",
 			   e->node, e->node);
 	}
 	health_sweep(k->o.health, "removed/");
@@ -190,9 +189,11 @@ static void tell_findings(const struct keeper *k, const size_t *before)
 		if (!first || k->repairs.found[kind] <= before[kind])
 			continue;
 		log_at(first->severity == SEVERITY_NOTE ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
-		       "audit", "%s: %zu found, such as: %s; %s%s", finding_kind_name(kind),
+		       "audit", "%s: %zu found, for example: %s; %s%s", finding_kind_name(kind),
 		       k->repairs.found[kind], first->sentence,
-		       first->repair == REPAIR_TXN ? "mended if it lasts: " : "", first->todo);
+		       first->repair == REPAIR_TXN ? "repaired if the next comparison confirms it: "
+						   : "",
+		       first->todo);
 	}
 }
 
@@ -425,7 +426,8 @@ void keeper_stop(struct keeper *k)
 	/* Etcd may come back older than this. */
 	if (keeper_in_sync(k) && !recovery_is_open(&k->mirror) &&
 	    memory_of_blocks_take(&k->memory, &k->mirror) < 0)
-		log_warning("keeper", "out of memory: should etcd go back, the agents settle it");
+		log_warning("keeper", "out of memory: if etcd goes back, the agents end the "
+				      "recovery without this controller");
 	mirror_done(&k->mirror);
 	removals_done(&k->removals);
 	repairs_done(&k->repairs);

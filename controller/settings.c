@@ -10,52 +10,55 @@ static const struct option_def defs[] = {
 	OPTIONS_ETCD(controller_settings),
 	{ OPTION(controller_settings, name, "name", TEXT), .argument = "NAME",
 	  .check = node_name_check,
-	  .help = "what this controller is called in leader/controller; without it the host name" },
+	  .help = "name of this controller in leader/controller; default: the host name" },
 	{ OPTION(controller_settings, lease, "lease", NUMBER), .initial = "15",
 	  .argument = "SECONDS", .min = 2, .max = 600,
-	  .help = "how long after a leader's sudden end another takes over; one that is "
-		  "stopped is followed at once" },
+	  .help = "after this time another controller takes over from a leader that crashed; a "
+		  "leader that stops is replaced at once" },
 	{ OPTION(controller_settings, metrics, "metrics", TEXT), .argument = "[ADDRESS:]PORT",
 	  .check = listen_address_check,
-	  .help = "where Prometheus finds /metrics, /healthz and /readyz; a port alone is on "
-		  "loopback; without it nowhere" },
+	  .help = "where to serve /metrics, /healthz and /readyz; a port alone means loopback; "
+		  "default: nowhere" },
 	{ OPTION(controller_settings, kubernetes, "kubernetes", FLAG),
-	  .help = "copy labels of Kubernetes' Nodes, and remove nodes that are deleted there" },
+	  .help = "copy labels of Kubernetes Nodes, and remove nodes that are deleted in "
+		  "Kubernetes" },
 	{ OPTION(controller_settings, kubeconfig, "kubeconfig", PATH), .argument = "FILE",
-	  .help = "how to reach the API server; without it the service account of the pod; "
-		  "together with --kubernetes" },
+	  .help = "how to reach the API server; default: the pod's service account; needs "
+		  "--kubernetes" },
 	{ OPTION(controller_settings, kube_context, "kube-context", TEXT), .argument = "NAME",
-	  .help = "which context of the kubeconfig; without it the current one" },
+	  .help = "context of the kubeconfig; default: the current one" },
 	{ OPTION(controller_settings, kubernetes_insecure, "kubernetes-insecure", FLAG),
-	  .help = "believe an API server whose certificate nobody checks, if the kubeconfig says "
-		  "so" },
+	  .help = "accept insecure-skip-tls-verify of the kubeconfig: the API server's certificate "
+		  "is not checked" },
 	{ OPTION(controller_settings, pod_cidrs, "pod-cidrs", FLAG),
-	  .help = "copy the pod CIDRs of Nodes too: each node then claims its blocks in its own" },
+	  .help = "copy the pod CIDRs of Nodes too: each node then claims blocks only in its own" },
 	{ OPTION(controller_settings, lease_listen, "lease-listen", TEXT),
 	  .argument = "[ADDRESS:]PORT[,...]", .check = lease_listen_check,
-	  .help = "serve leases of subnets there, for nodes without etcd; a port alone is on "
-		  "loopback; without it nowhere" },
+	  .help = "where to serve leases of subnets, for nodes without etcd; a port alone means "
+		  "loopback; default: nowhere" },
 	{ OPTION(controller_settings, lease_cert, "lease-cert", PATH), .argument = "FILE",
 	  .help = "certificate of the lease server, with its chain, PEM" },
 	{ OPTION(controller_settings, lease_key, "lease-key", PATH), .argument = "FILE",
-	  .help = "its key" },
+	  .help = "private key of the lease server, PEM" },
 	{ OPTION(controller_settings, lease_client_ca, "lease-client-ca", PATH), .argument = "FILE",
-	  .help = "who signs the certificates of clients; with it nobody else is heard" },
+	  .help = "CA of the clients' certificates; clients without such a certificate are "
+		  "refused" },
 	{ OPTION(controller_settings, lease_ttl, "lease-ttl", NUMBER), .initial = "86400",
 	  .argument = "SECONDS", .min = 60, .max = 31536000,
-	  .help = "how long a lease lasts that is not renewed; its subnet is freed five minutes "
+	  .help = "duration of a lease that is not renewed; its subnet is freed five minutes "
 		  "later" },
 	{ OPTION(controller_settings, config, "config", PATH), .argument = "FILE",
 	  .not_in_file = true, .help = "the configuration file" },
 	OPTIONS_LOG(controller_settings),
 	{ OPTION(controller_settings, minute, "minute", NUMBER), .initial = "60000",
 	  .argument = "MS", .min = 50, .max = 60000, .for_tests = true,
-	  .help = "how long a minute is where reclaimAfter and comparisons are counted" },
+	  .help = "length of a minute for reclaimAfter and comparisons" },
 };
 
 const struct option_table controller_settings_table = {
 	.program = "roost-controller",
-	.about = "House-keeping for a cluster of roost's nodes: one leads, the others stand by.",
+	.about = "Housekeeping for a cluster of roost nodes: one controller leads, the others "
+		 "stand by.",
 	.config_path = CONTROLLER_SETTINGS_FILE,
 	.defs = defs,
 	.n = ARRAY_SIZE(defs),
@@ -75,11 +78,11 @@ static const char *lonely(const struct controller_settings *s)
 static int check_lease(const struct controller_settings *s, struct err *err)
 {
 	if (!s->lease_listen[0] && (s->lease_cert[0] || s->lease_key[0] || s->lease_client_ca[0]))
-		return err_set(err, -EINVAL,
-			       "--lease-cert, --lease-key and --lease-client-ca are of no use "
-			       "without --lease-listen");
+		return err_set(
+			err, -EINVAL,
+			"--lease-cert, --lease-key and --lease-client-ca need --lease-listen");
 	if (!s->lease_cert[0] != !s->lease_key[0])
-		return err_set(err, -EINVAL, "--lease-cert and --lease-key go together");
+		return err_set(err, -EINVAL, "--lease-cert and --lease-key need each other");
 	if (s->lease_client_ca[0] && !s->lease_cert[0])
 		return err_set(err, -EINVAL,
 			       "--lease-client-ca needs --lease-cert and --lease-key");
@@ -96,7 +99,7 @@ int controller_settings_load(int argc, char *const *argv, char *const *env,
 		return r;
 	r = options_check_etcd(&ret->etcd, err);
 	if (r == 0 && !ret->kubernetes && lonely(ret))
-		r = err_set(err, -EINVAL, "--%s is of no use without --kubernetes", lonely(ret));
+		r = err_set(err, -EINVAL, "--%s needs --kubernetes", lonely(ret));
 	r = r < 0 ? r : check_lease(ret, err);
 	if (r < 0)
 		controller_settings_done(ret);

@@ -143,11 +143,10 @@ int address_show(struct ctl *ctl, struct err *err)
 	if (r < 0)
 		return r;
 	if (!row && !owned)
-		return err_set(
-			err, -ENOENT,
-			"%s is in use nowhere, and no node has a block with it: see roostctl "
-			"pool list",
-			ctl->args[0]);
+		return err_set(err, -ENOENT,
+			       "%s is in use nowhere, and no node has a block with it: see "
+			       "roostctl pool list",
+			       ctl->args[0]);
 	t = tree_new();
 	tree_address(&t, "address", &a);
 	tree_text(&t, "state", row ? "used" : "free");
@@ -203,14 +202,11 @@ static int refuse_elsewhere(struct ctl *ctl, const struct address *a, const char
 	node = out_text(row, "node");
 	if (strcmp(node, ctl->settings->node) == 0)
 		return err_set(err, -ENOENT,
-			       "%s is in use by nothing that the agent knows, and etcd's key of it "
-			       "will follow: see roostctl ipam check",
+			       "no attachment of the agent holds %s, and its key in etcd will be "
+			       "deleted: see roostctl ipam check",
 			       ctl->args[0]);
-	return err_set(
-		err, -EREMOTE,
-		"%s is in use on node %s, and only that node's agent knows what hangs on it: "
-		"run this there",
-		ctl->args[0], node);
+	return err_set(err, -EREMOTE, "%s is in use on node %s: run this command there",
+		       ctl->args[0], node);
 }
 
 static int release_body(struct json_object *attachment, char **ret)
@@ -232,7 +228,7 @@ static void say_attachment(const char *address, struct json_object *x)
 	fprintf(stderr, "%s is held by ", address);
 	if (pod && *pod)
 		fprintf(stderr, "pod %s/%s, ", space ?: "", pod);
-	fprintf(stderr, "container %s, interface %s; if that runs it loses its network\n",
+	fprintf(stderr, "container %s, interface %s; if it is running, it loses its network\n",
 		out_text(x, "container"), out_text(x, "interface"));
 }
 

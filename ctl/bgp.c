@@ -36,7 +36,7 @@ static int read_own(struct ctl *ctl, struct json_object *array, struct err *err)
 	if (r < 0) {
 		struct err said = *err;
 
-		return err_set(err, r, "%s; roostctl status says more, and bgp --all asks etcd",
+		return err_set(err, r, "%s; see roostctl status; bgp --all reads from etcd",
 			       said.text);
 	}
 	node = out_at(status, "node");
@@ -93,5 +93,5 @@ const struct command_list bgp_list = {
 	.read = read_sessions,
 	.columns = columns,
 	.watches = watches,
-	.none = "There are no nodes: an agent that starts makes its own.",
+	.none = "There are no nodes: no agent has registered yet.",
 };

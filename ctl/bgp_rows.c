@@ -47,7 +47,7 @@ static int without_sessions(const char *node, struct json_object *status, struct
 
 	if (!out_at(status, "bird"))
 		return other_row(array, node, "unmanaged", true,
-				 "the agent leaves BIRD alone: --bird-config is none");
+				 "the agent does not manage BIRD: --bird-config is none");
 	if (!json_object_get_boolean(out_at(status, "bird.connected")))
 		return other_row(array, node, "down", false, "the agent cannot reach BIRD");
 	if (strcmp(protocol, "ospf") == 0)
@@ -59,10 +59,9 @@ static int without_sessions(const char *node, struct json_object *status, struct
 	if (strcmp(protocol, "none") == 0)
 		return other_row(array, node, protocol, true,
 				 "runs no routing protocol: config says protocol none");
-	return other_row(
-		array, node, "alone", true,
-		"runs BGP, but has nobody to talk to: no peer record is for this node, and "
-		"no other node is in its mesh");
+	return other_row(array, node, "alone", true,
+			 "runs BGP, but has no neighbour: no peer record selects this node, and no "
+			 "other node is in its mesh");
 }
 
 int bgp_rows(const char *node, struct json_object *status, struct json_object *array)
@@ -75,8 +74,8 @@ int bgp_rows(const char *node, struct json_object *status, struct json_object *a
 
 	if (!status)
 		return other_row(array, node, "silent", false,
-				 "its agent has reported nothing for a minute: is roostd running "
-				 "there, and does it reach etcd?");
+				 "its agent has not reported for a minute: check roostd on that "
+				 "node and its connection to etcd");
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = session_row(node, json_object_array_get_idx(sessions, i), array);
 	return n || r < 0 ? r : without_sessions(node, status, array);

@@ -26,17 +26,16 @@ static void a_session_is_a_row(void **unused)
 {
 	AUTO(json_put)
 	struct json_object *rows = rows_of(
-		"n1", "{\"bird\":{\"connected\":true},\"sessions\":[{\"name\":\"n_n2\","
-		      "\"peer\":\"192.0.2.2\",\"asn\":64512,\"state\":\"Established\","
-		      "\"since\":\"T\",\"imported\":3,\"exported\":1},"
-		      "{\"name\":\"p_tor\",\"state\":\"Active\",\"error\":\"refused\"}]}");
+		"n1", "{\"bird\":{\"connected\":true},\"sessions\":[{\"name\":\"n_n2\",\"peer\":"
+		      "\"192.0.2.2\",\"asn\":64512,\"state\":\"Established\",\"since\":\"T\","
+		      "\"imported\":3,\"exported\":1},{\"name\":\"p_tor\",\"state\":\"Active\","
+		      "\"error\":\"refused\"}]}");
 
 	assert_string_equal(PRINT(rows),
-			    "[{\"node\":\"n1\",\"session\":\"n_n2\",\"peer\":\"192.0.2.2\","
-			    "\"asn\":64512,\"state\":\"Established\",\"up\":true,\"since\":\"T\","
-			    "\"imported\":3,\"exported\":1},"
-			    "{\"node\":\"n1\",\"session\":\"p_tor\",\"state\":\"Active\","
-			    "\"up\":false,\"error\":\"refused\"}]");
+			    "[{\"node\":\"n1\",\"session\":\"n_n2\",\"peer\":\"192.0.2.2\",\"asn\":"
+			    "64512,\"state\":\"Established\",\"up\":true,\"since\":\"T\","
+			    "\"imported\":3,\"exported\":1},{\"node\":\"n1\",\"session\":\"p_tor\","
+			    "\"state\":\"Active\",\"up\":false,\"error\":\"refused\"}]");
 }
 
 static void the_reason(const char *json, const char *state, const char *words, bool up)
@@ -52,7 +51,7 @@ static void the_reason(const char *json, const char *state, const char *words, b
 
 static void a_node_without_sessions_says_why(void **unused)
 {
-	the_reason(NULL, "silent", "nothing for a minute", false);
+	the_reason(NULL, "silent", "has not reported for a minute", false);
 	the_reason("{}", "unmanaged", "--bird-config is none", true);
 	the_reason("{\"bird\":{\"connected\":false}}", "down", "cannot reach BIRD", false);
 	the_reason("{\"bird\":{\"connected\":true,\"protocol\":\"ospf\"}}", "ospf", "runs OSPF",
@@ -61,23 +60,22 @@ static void a_node_without_sessions_says_why(void **unused)
 	the_reason("{\"bird\":{\"connected\":true,\"protocol\":\"none\"}}", "none", "no routing",
 		   true);
 	the_reason("{\"bird\":{\"connected\":true,\"protocol\":\"bgp\"},\"sessions\":[]}", "alone",
-		   "nobody to talk to", true);
+		   "has no neighbour", true);
 }
 
 static void what_is_down_comes_first(void **unused)
 {
 	AUTO(json_put)
 	struct json_object *rows = json_tokener_parse(
-		"[{\"node\":\"a\",\"session\":\"x\",\"up\":true},"
-		"{\"node\":\"b\",\"session\":\"y\",\"up\":false},"
-		"{\"node\":\"a\",\"session\":\"z\",\"up\":false},"
-		"{\"node\":\"a\",\"session\":\"c\",\"up\":true}]");
+		"[{\"node\":\"a\",\"session\":\"x\",\"up\":true},{\"node\":\"b\",\"session\":\"y\","
+		"\"up\":false},{\"node\":\"a\",\"session\":\"z\",\"up\":false},{\"node\":\"a\","
+		"\"session\":\"c\",\"up\":true}]");
 
 	bgp_rows_sort(rows);
-	assert_string_equal(PRINT(rows), "[{\"node\":\"a\",\"session\":\"z\",\"up\":false},"
-					 "{\"node\":\"b\",\"session\":\"y\",\"up\":false},"
-					 "{\"node\":\"a\",\"session\":\"c\",\"up\":true},"
-					 "{\"node\":\"a\",\"session\":\"x\",\"up\":true}]");
+	assert_string_equal(PRINT(rows),
+			    "[{\"node\":\"a\",\"session\":\"z\",\"up\":false},{\"node\":\"b\","
+			    "\"session\":\"y\",\"up\":false},{\"node\":\"a\",\"session\":\"c\","
+			    "\"up\":true},{\"node\":\"a\",\"session\":\"x\",\"up\":true}]");
 }
 
 int main(void)

@@ -147,7 +147,7 @@ static int find_block(struct ctl *ctl, const struct ctl_kvs *kvs, const struct c
 	}
 	if (*ret)
 		return 0;
-	return err_set(err, -ENOENT, "nobody has a block %s: see roostctl block list",
+	return err_set(err, -ENOENT, "no node has a block %s: see roostctl block list",
 		       text_show(ctl->args[0], shown));
 }
 
@@ -282,9 +282,9 @@ int lease_delete(struct ctl *ctl, struct err *err)
 		  (block.lease.expires[0] && strcmp(block.lease.expires, clock_utc_text(now)) < 0);
 	fprintf(stderr, "%s is held by %s, %s%s; %s\n", text, block.node,
 		block.lease.expires[0] ? "until " : "for ever", block.lease.expires,
-		at_once ? "another gets it at once"
-			: "it is kept for an hour at most, so that this holder can ask for it "
-			  "again; --now, if its machine is off");
+		at_once ? "another client may get it at once"
+			: "it stays reserved for this holder for at most an hour; use --now if the "
+			  "machine is off");
 	r = ctl_ask(ctl, "Delete it?", err);
 	r = r < 0 ? r : key_node(node, block.node);
 	r = r < 0 ? r : key_host_block(index, block.node, block.network, &block.block);

@@ -1,11 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --help says, for all commands, those of a noun, and one. */
+/* What --help prints for all commands, for a noun, and for one command. */
 #include <errno.h>
 #include <string.h>
 
 #include "ctl/frame/command.h"
 #include "ctl/frame/settings.h"
 #include "ctl/records/fields_text.h"
+
+#define WIDTH 90
+
+/* Wrapped, with an empty line before each paragraph; in the text "\n\n" separates them. */
+static void print_paragraphs(FILE *out, const char *text)
+{
+	size_t column = 0;
+
+	fputc('\n', out);
+	for (size_t n; *text; text += n + strspn(text + n, " ")) {
+		n = strcspn(text, " \n");
+		if (*text == '\n') {
+			n = strspn(text, "\n");
+			fputs("\n\n", out);
+			column = 0;
+			continue;
+		}
+		if (column)
+			fputc(column + 1 + n > WIDTH ? '\n' : ' ', out);
+		column = column && column + 1 + n <= WIDTH ? column + 1 + n : n;
+		fprintf(out, "%.*s", (int)n, text);
+	}
+	fputc('\n', out);
+}
 
 static void print_line(FILE *out, const struct command *c)
 {
@@ -26,8 +50,9 @@ static void print_commands(FILE *out, const struct command *table, const char *n
 
 static void print_common(FILE *out)
 {
-	fputs("\nFlags, before or behind the words, each with its environment variable and its "
-	      "field in\nthe agent's configuration file, which is read where there is one:\n\n",
+	fputs("\nFlags, before or after the words, each with its environment variable and its "
+	      "field in\n"
+	      "the agent's configuration file, which is read if it exists:\n\n",
 	      out);
 	for (size_t i = 0; i < ctl_settings_table.n; i++)
 		if (!ctl_settings_table.defs[i].only_flag)
@@ -41,8 +66,9 @@ static void print_all(FILE *out, const struct command *table)
 		ctl_settings_table.about);
 	print_commands(out, table, NULL);
 	print_common(out);
-	fputs("\nExit codes: 0 done, 1 refused or failed, 2 not understood, 3 etcd or the agent "
-	      "cannot be\nreached, 4 not found. `roostctl NOUN VERB --help` has examples.\n",
+	fputs("\nExit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 etcd or the agent "
+	      "cannot be\n"
+	      "reached, 4 not found. `roostctl NOUN VERB --help` has examples.\n",
 	      out);
 }
 
@@ -72,14 +98,14 @@ static void print_command(FILE *out, const struct command *c)
 	fprintf(out, "Usage: roostctl %s%s%s [--FLAG VALUE]...\n\n%c%s.\n", command_name(c, name),
 		c->usage ? " " : "", c->usage ?: "", c->help[0] - 'a' + 'A', c->help + 1);
 	if (c->more)
-		fprintf(out, "\n%s\n", c->more);
+		print_paragraphs(out, c->more);
 	print_fields(out, c);
 	for (size_t i = 0; i < ctl_settings_table.n; i++) {
 		const struct option_def *def = &ctl_settings_table.defs[i];
 
 		if (!def->only_flag || !command_takes(c, def->name))
 			continue;
-		fputs(any ? "" : "\nFlags, beside those of roostctl --help:\n", out);
+		fputs(any ? "" : "\nFlags, in addition to those of roostctl --help:\n", out);
 		option_print(out, def);
 		any = true;
 	}

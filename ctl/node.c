@@ -109,7 +109,7 @@ static int nodes_count_addresses(struct ctl *ctl, const char *node, size_t *ret,
 	int r = keys_of_host_addresses(beginning, node);
 
 	if (r < 0)
-		return err_set(err, r, "\"%s\" is no node's name", node);
+		return err_set(err, r, "\"%s\" is not a valid node name", node);
 	r = ctl_read(ctl, beginning, &kvs, err);
 	*ret = kvs.n;
 	return r;
@@ -311,7 +311,7 @@ const struct command_list node_list = {
 	.columns = columns,
 	.watches = (const char *const[]){ KEYS_NODE, KEYS_SPEC, KEYS_REMOVED, KEYS_STATUS,
 					  KEYS_BLOCK, NULL },
-	.none = "There are no nodes: none has ever started an agent with this etcd and prefix",
+	.none = "There are no nodes: no agent has registered with this etcd and prefix",
 };
 
 /* --- show ----------------------------------------------------------------------------------- */
@@ -446,7 +446,7 @@ static int label_one(struct json_object *labels, const char *word, struct err *e
 	}
 	if (n < 2 || word[n - 1] != '-')
 		return err_set(err, CTL_USAGE,
-			       "\"%s\" is neither KEY=VALUE nor KEY-, which takes a label away",
+			       "\"%s\" is neither KEY=VALUE nor KEY-, which removes a label",
 			       text_show(word, shown));
 	json_object_object_del(labels, key);
 	return 0;
@@ -570,11 +570,10 @@ int node_delete(struct ctl *ctl, struct err *err)
 		return r;
 	status = nodes_object(&nodes.status, KEYS_STATUS_NODE, node);
 	if (status && ctl->settings->now)
-		return err_set(
-			err, -EBUSY,
-			"node %s is alive, so its machine is not off: stop its agent first, or "
-			"leave out --now",
-			node);
+		return err_set(err, -EBUSY,
+			       "node %s is alive, so its machine is not off: stop its agent first, "
+			       "or omit --now",
+			       node);
 	r = say_held(ctl, &nodes, node, status, err);
 	r = r < 0 ? r : ctl_ask(ctl, "Remove it?", err);
 	r = r < 0 ? r : removed_text(node, ctl->settings->now, &value, err);

@@ -29,20 +29,21 @@ static void expect(const char *json, size_t n, const char *const *want)
 
 static void what_is_wrong_comes_first(void **unused)
 {
-	EXPECT("{\"remotes\":[{\"node\":\"a\",\"underlay\":\"2001:db8::2\",\"mac\":\"m1\","
-	       "\"vtep\":[],\"blocks\":[{\"block\":\"10.1.0.0/26\",\"way\":\"tunnel\"},"
-	       "{\"block\":\"10.1.1.0/26\",\"way\":\"missing\"}]},"
-	       "{\"node\":\"b\",\"underlay\":\"192.0.2.3\",\"mac\":\"m2\",\"vtep\":[\"10.1.2.0\"],"
-	       "\"blocks\":[{\"block\":\"10.1.2.0/26\",\"way\":\"direct\"}]}],"
-	       "\"unreachable\":[{\"node\":\"c\",\"why\":\"is gone\"}]}",
+	EXPECT("{\"remotes\":[{\"node\":\"a\",\"underlay\":\"2001:db8::2\",\"mac\":\"m1\",\"vtep\":"
+	       "[],\"blocks\":[{\"block\":\"10.1.0.0/"
+	       "26\",\"way\":\"tunnel\"},{\"block\":\"10.1.1.0/"
+	       "26\",\"way\":\"missing\"}]},{\"node\":\"b\",\"underlay\":\"192.0.2.3\",\"mac\":"
+	       "\"m2\",\"vtep\":[\"10.1.2.0\"],\"blocks\":[{\"block\":\"10.1.2.0/"
+	       "26\",\"way\":\"direct\"}]}],\"unreachable\":[{\"node\":\"c\",\"why\":\"is "
+	       "gone\"}]}",
 	       "{\"node\":\"c\",\"way\":\"none\",\"problem\":\"is gone\"}",
-	       "{\"node\":\"a\",\"underlay\":\"2001:db8::2\",\"block\":\"10.1.1.0\\/26\","
-	       "\"way\":\"missing\",\"vtep\":[],\"mac\":\"m1\",\"device\":\"roost.vxlan6\","
+	       "{\"node\":\"a\",\"underlay\":\"2001:db8::2\",\"block\":\"10.1.1.0\\/"
+	       "26\",\"way\":\"missing\",\"vtep\":[],\"mac\":\"m1\",\"device\":\"roost.vxlan6\","
 	       "\"problem\":\"the kernel has no route to it: see roostctl status for the reason\"}",
-	       "{\"node\":\"a\",\"underlay\":\"2001:db8::2\",\"block\":\"10.1.0.0\\/26\","
-	       "\"way\":\"tunnel\",\"vtep\":[],\"mac\":\"m1\",\"device\":\"roost.vxlan6\"}",
-	       "{\"node\":\"b\",\"underlay\":\"192.0.2.3\",\"block\":\"10.1.2.0\\/26\","
-	       "\"way\":\"direct\",\"vtep\":[\"10.1.2.0\"],\"mac\":\"m2\"}");
+	       "{\"node\":\"a\",\"underlay\":\"2001:db8::2\",\"block\":\"10.1.0.0\\/"
+	       "26\",\"way\":\"tunnel\",\"vtep\":[],\"mac\":\"m1\",\"device\":\"roost.vxlan6\"}",
+	       "{\"node\":\"b\",\"underlay\":\"192.0.2.3\",\"block\":\"10.1.2.0\\/"
+	       "26\",\"way\":\"direct\",\"vtep\":[\"10.1.2.0\"],\"mac\":\"m2\"}");
 }
 
 static void without_an_overlay_there_is_nothing(void **unused)

@@ -68,7 +68,8 @@ const struct command_list peer_list = {
 	.beginning = KEYS_PEER,
 	.row = peer_row,
 	.columns = peer_columns,
-	.none = "There are no peers: nodes peer with each other alone, if config's mesh is on",
+	.none = "There are no peers: nodes have sessions only with each other, if the mesh is on "
+		"in config",
 };
 
 /* --- filters -------------------------------------------------------------------------------- */

@@ -316,9 +316,8 @@ int pool_touched(struct ctl *ctl, const char *pool, char **ret, struct err *err)
 	for (size_t i = 0; i < hosts.n; i++)
 		addresses += is_of(&hosts.v[i], pool);
 	if (asprintf(ret,
-		     "pool %s: %lld %s on %lld %s, %lld %s in use; running pods keep theirs, "
-		     "nothing "
-		     "more is given from it",
+		     "pool %s: %lld %s on %lld %s, %lld %s in use; running pods keep their "
+		     "addresses, new pods get none of it",
 		     pool, (long long)n_blocks, plural(n_blocks, "block", "blocks"),
 		     (long long)n_nodes, plural(n_nodes, "node", "nodes"), (long long)addresses,
 		     plural(addresses, "address", "addresses")) < 0)

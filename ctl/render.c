@@ -51,7 +51,7 @@ static int show_unmanaged(const struct ctl *ctl, struct json_object *config)
 {
 	if (ctl->out.format == OUT_JSON)
 		return out_json(&ctl->out, config);
-	out_say(&ctl->out, "# the agent leaves BIRD alone: --bird-config is none");
+	out_say(&ctl->out, "# the agent does not manage BIRD: --bird-config is none");
 	return 0;
 }
 

@@ -117,16 +117,17 @@ static void note_pools(struct notes *notes, const struct static_route *route,
 		if (pool_decode(kv->key, kv->value, kv->value_len, &pool, NULL) == 0 &&
 		    prefix_overlaps(&route->subnet, &pool.cidr))
 			note(notes, route, "pool", pool.name, &pool.cidr,
-			     "nodes refuse a static route where pods have their addresses");
+			     "nodes refuse a static route that overlaps a pool");
 	}
 }
 
 static const char *between(const struct static_route *a, const struct static_route *b)
 {
 	if (prefix_compare(&a->subnet, &b->subnet) != 0)
-		return "on a node that has both, the longer prefix goes first";
-	return a->metric == b->metric ? "a node that both select can have only one of them"
-				      : "on a node that has both, the lower metric goes first";
+		return "on a node that has both, the longer prefix takes precedence";
+	return a->metric == b->metric
+		       ? "a node that both select can have only one of them"
+		       : "on a node that has both, the lower metric takes precedence";
 }
 
 static void note_routes(struct notes *notes, const struct static_route *route,

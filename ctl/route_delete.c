@@ -135,7 +135,7 @@ static int go_on(struct deletion *d, struct err *err)
 		if (r != -EBUSY)
 			return r < 0 ? r : 1;
 	}
-	return err_set(err, -EBUSY, "others keep changing route %s: try again", d->name);
+	return err_set(err, -EBUSY, "route %s keeps changing: try again", d->name);
 }
 
 static int wait_for_all(struct deletion *d, struct err *err)
@@ -165,8 +165,7 @@ static int delete_gently(struct deletion *d, struct err *err)
 	int r;
 
 	fprintf(stderr,
-		"route %s: %zu %s; each withdraws it, and when the last has done so it is "
-		"gone\n",
+		"route %s: %zu %s; each withdraws it, and the last one deletes the record\n",
 		d->name, d->statuses.n, d->statuses.n == 1 ? "node reports it" : "nodes report it");
 	r = ctl_ask(d->ctl, "Delete it?", err);
 	r = r < 0 ? r : go_on(d, err);
@@ -214,10 +213,10 @@ static int delete_by_force(struct deletion *d, struct err *err)
 	int r;
 
 	fprintf(stderr,
-		"route %s: the record goes at once, and with it what %zu %s of it%s%s. A node "
-		"whose "
-		"agent is down keeps the route in its kernel until the agent starts again\n",
-		d->name, d->statuses.n, d->statuses.n == 1 ? "node says" : "nodes say",
+		"route %s: the record is deleted at once, and with it the reports of %zu %s%s%s. A "
+		"node whose agent is down keeps the route in its kernel until the agent starts "
+		"again\n",
+		d->name, d->statuses.n, d->statuses.n == 1 ? "node" : "nodes",
 		d->statuses.n ? ": " : "", who ?: "");
 	r = ctl_ask(d->ctl, "Delete it?", err);
 	for (int i = 0; r == 0 && i < CHANGE_TRIES; i++) {
@@ -238,7 +237,7 @@ int route_delete(struct ctl *ctl, struct err *err)
 	int r = kind_key(d.kind, d.name, d.key, err);
 
 	if (r == 0 && force && ctl->settings->wait)
-		return err_set(err, CTL_USAGE, "--force waits for nobody: leave out --wait");
+		return err_set(err, CTL_USAGE, "--force does not wait: omit --wait");
 	r = r < 0 ? r : keys_of_static_route_status(d.status, d.name);
 	r = r < 0 ? r : look(&d, err);
 	if (r < 0)

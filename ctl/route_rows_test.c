@@ -113,8 +113,7 @@ static void only_selected_nodes_are_expected_to_report(void **unused)
 	expect("{\"subnet\":\"10.9.0.0/16\",\"nodeSelector\":\"zone == 'a'\"}",
 	       SAID(ON("n1", THERE NOW), ON("n2", THERE NOW)),
 	       "ok: applied 2/2\nn1 applied 192.0.2.1 -\nn2 applied 192.0.2.1 -\n");
-	expect("{\"subnet\":\"10.9.0.0/16\",\"nodeSelector\":"
-	       "\"kubernetes.io/hostname == 'n3'\"}",
+	expect("{\"subnet\":\"10.9.0.0/16\",\"nodeSelector\":\"kubernetes.io/hostname == 'n3'\"}",
 	       SAID(ON("n1", THERE OLD), ON("n9", THERE OLD)),
 	       "pending: applied 0/1, 1 pending, 2 withdrawing\n"
 	       "n1 withdrawing 192.0.2.1 -\nn3 pending - -\nn9 withdrawing 192.0.2.1 -\n");

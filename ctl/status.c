@@ -35,18 +35,18 @@ static void look_at_socket(const struct ctl *ctl, const struct err *why, struct 
 
 	status_part(v, "agent", "down", "%s", why->text);
 	if (missing)
-		status_problem(v, "error", "", "agent",
-			       "there is no socket %s: roostd has not been started since the boot, "
-			       "or has another --run-dir; pods that run go on, new ones cannot be "
-			       "started: `systemctl start roostd`, then `journalctl -u roostd`",
-			       path);
-	else
 		status_problem(
 			v, "error", "", "agent",
-			"nobody answers on %s: roostd has stopped, or hangs; pods that run go "
-			"on, new ones cannot be started: `systemctl status roostd`, "
-			"`journalctl -u roostd`",
+			"there is no socket %s: roostd has not been started since the boot, or has "
+			"another --run-dir; running pods are not affected, new ones cannot start: "
+			"`systemctl start roostd`, then `journalctl -u roostd`",
 			path);
+	else
+		status_problem(v, "error", "", "agent",
+			       "no answer on %s: roostd has stopped or hangs; running pods are not "
+			       "affected, new ones cannot start: `systemctl status roostd`, "
+			       "`journalctl -u roostd`",
+			       path);
 }
 
 /* --- etcd ----------------------------------------------------------------------------------- */
@@ -99,7 +99,7 @@ static void look_at_bird(struct ctl *ctl, struct status_view *v)
 			    version->minor, version->patch, path);
 		return;
 	}
-	status_part(v, "bird", "down", "nobody answers on %s", path);
+	status_part(v, "bird", "down", "no answer on %s", path);
 	status_problem(v, "warning", "", "bird",
 		       "%s; unless roostd has --bird-config none, see `systemctl status bird`",
 		       bird_control_problem(bird));
@@ -230,7 +230,7 @@ static int look(struct ctl *ctl, const char *path, struct seen *ret, struct err 
 	if (r == -EACCES)
 		return err_set(err, r, "%s", why.text);
 	if (r == 0 && !out_at(ret->status, "version"))
-		return err_set(err, -EBADMSG, "%s answers, but not as an agent does",
+		return err_set(err, -EBADMSG, "%s answers, but is not an agent",
 			       ctl->settings->socket);
 	ret->view = status_view_new();
 	if (r < 0)

@@ -220,7 +220,7 @@ static void part_bird(struct status_view *v, struct json_object *status)
 	AUTO(free) char *runs = NULL;
 
 	if (!out_at(status, "bird")) {
-		status_part(v, "bird", state, "left alone: --bird-config is none");
+		status_part(v, "bird", state, "not managed: --bird-config is none");
 		return;
 	}
 	if (*protocol && strcmp(protocol, "bgp") != 0)

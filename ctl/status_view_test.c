@@ -21,7 +21,7 @@
 static void expect(const char *json, const char *state, const char *want)
 {
 	AUTO(json_put) struct json_object *status = json_tokener_parse(json);
-	AUTO_DONE(status_view_done) struct status_view v = status_view_new();
+	AUTO(status_view_done) struct status_view v = status_view_new();
 	AUTO(free) char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
@@ -54,19 +54,17 @@ static void the_overlay_has_a_line_of_its_own(void **unused)
 {
 	AUTO(json_put)
 	struct json_object *status = json_tokener_parse(
-		"{" WELL "\"overlay\":{\"vni\":4096,\"mtu\":1450,\"addresses\":["
-		"\"10.1.0.0\"],\"remotes\":2,\"tunnel\":3,\"direct\":1,"
-		"\"missing\":1},\"health\":\"ok\"}");
-	AUTO_DONE(status_view_done) struct status_view v = status_view_new();
+		"{" WELL
+		"\"overlay\":{\"vni\":4096,\"mtu\":1450,\"addresses\":[\"10.1.0.0\"],\"remotes\":2,"
+		"\"tunnel\":3,\"direct\":1,\"missing\":1},\"health\":\"ok\"}");
+	AUTO(status_view_done) struct status_view v = status_view_new();
 
 	status_view_agent(&v, status);
-	assert_string_equal(
-		json_object_to_json_string_ext(json_object_array_get_idx(v.parts, 4),
-					       JSON_C_TO_STRING_PLAIN),
-		"{\"part\":\"overlay\",\"state\":\"warning\",\"about\":\"VXLAN 4096, MTU 1450, "
-		"tunnel "
-		"address 10.1.0.0; 2 other nodes, their blocks: 3 by tunnel, 1 direct, 1 "
-		"missing\"}");
+	assert_string_equal(json_object_to_json_string_ext(json_object_array_get_idx(v.parts, 4),
+							   JSON_C_TO_STRING_PLAIN),
+			    "{\"part\":\"overlay\",\"state\":\"warning\",\"about\":\"VXLAN 4096, "
+			    "MTU 1450, tunnel address 10.1.0.0; 2 other nodes, their blocks: 3 by "
+			    "tunnel, 1 direct, 1 missing\"}");
 	assert_string_equal(status_part_of("overlay/n2"), "overlay");
 	assert_string_equal(status_part_of("overlay-route/10.1.0.0/26"), "overlay");
 	assert_string_equal(status_part_of("tunnel-device/roost.vxlan"), "overlay");
@@ -87,12 +85,12 @@ static void a_node_that_is_well_has_five_lines(void **unused)
 
 static void a_problem_marks_its_part_with_its_level(void **unused)
 {
-	expect("{" WELL "\"drained\":true,\"bird\":{\"connected\":false},\"health\":["
-	       "{\"part\":\"pool-full/"
-	       "web\",\"level\":\"error\",\"reason\":\"full\",\"since\":\"T\"},"
-	       "{\"part\":\"route/10.1.0.0/26\",\"level\":\"warning\",\"reason\":\"x\","
-	       "\"since\":\"T\"},"
-	       "{\"part\":\"drain\",\"level\":\"info\",\"reason\":\"no\",\"since\":\"T\"}]}",
+	expect("{" WELL
+	       "\"drained\":true,\"bird\":{\"connected\":false},\"health\":[{\"part\":\"pool-full/"
+	       "web\",\"level\":\"error\",\"reason\":\"full\",\"since\":\"T\"},{\"part\":\"route/"
+	       "10.1.0.0/"
+	       "26\",\"level\":\"warning\",\"reason\":\"x\",\"since\":\"T\"},{\"part\":\"drain\","
+	       "\"level\":\"info\",\"reason\":\"no\",\"since\":\"T\"}]}",
 	       "error",
 	       "agent | ok | roostd 0.1.0 since 2026-01-01T00:00:00Z on node n1; 192.0.2.1: "
 	       "configured\n"
@@ -107,7 +105,7 @@ static void a_problem_marks_its_part_with_its_level(void **unused)
 
 static void what_is_merely_told_is_no_problem(void **unused)
 {
-	AUTO_DONE(status_view_done) struct status_view v = status_view_new();
+	AUTO(status_view_done) struct status_view v = status_view_new();
 
 	status_problem(&v, "info", "", "drain", "no new pods");
 	assert_string_equal(status_view_state(&v), "ok");
@@ -118,9 +116,10 @@ static void what_is_merely_told_is_no_problem(void **unused)
 /* An older agent, or a damaged one: nothing is assumed. */
 static void an_agent_that_is_not_ready_is_a_problem_of_its_own(void **unused)
 {
-	expect("{\"version\":\"1\",\"node\":\"n1\",\"started\":\"T\",\"ready\":false,"
-	       "\"reason\":\"not registered yet\",\"bird\":{\"connected\":true,\"version\":\"2\","
-	       "\"protocol\":\"ospf\",\"configuration\":\"none\"}}",
+	expect("{\"version\":\"1\",\"node\":\"n1\",\"started\":\"T\",\"ready\":false,\"reason\":"
+	       "\"not registered "
+	       "yet\",\"bird\":{\"connected\":true,\"version\":\"2\",\"protocol\":\"ospf\","
+	       "\"configuration\":\"none\"}}",
 	       "error",
 	       "agent | error | roostd 1 since T on node n1; its address is not known yet\n"
 	       "etcd | warning | not connected: it has not answered yet\n"
@@ -132,10 +131,10 @@ static void an_agent_that_is_not_ready_is_a_problem_of_its_own(void **unused)
 
 static void a_lease_server_is_called_so(void **unused)
 {
-	expect("{\"version\":\"1\",\"started\":\"T\",\"node\":\"n1\",\"ready\":true,"
-	       "\"etcd\":{\"connected\":false,\"server\":\"lease-server\",\"error\":\"gone\"},"
-	       "\"bird\":{\"connected\":true,\"version\":\"2\",\"protocol\":\"ospf\","
-	       "\"configuration\":\"none\"}}",
+	expect("{\"version\":\"1\",\"started\":\"T\",\"node\":\"n1\",\"ready\":true,\"etcd\":{"
+	       "\"connected\":false,\"server\":\"lease-server\",\"error\":\"gone\"},\"bird\":{"
+	       "\"connected\":true,\"version\":\"2\",\"protocol\":\"ospf\",\"configuration\":"
+	       "\"none\"}}",
 	       "ok",
 	       "agent | ok | roostd 1 since T on node n1; its address is not known yet\n"
 	       "lease-server | warning | not connected: gone\n"

@@ -143,7 +143,7 @@ def test_a_stopped_node_keeps_and_a_removed_one_loses_its_addresses(lab, etcd, b
 
     # Removed while it lives: it keeps what pods use, and the controller says so.
     assert ctl.run("node delete n1 --yes").returncode == 0
-    c.process.wait_log("node n1 was removed, but its agent lives")
+    c.process.wait_log("node n1 was removed, but its agent is alive")
     n1.wait_health("removed")
     assert len(owned(etcd, "n1")) == 1 and n2.refuses("more").code == 100
 

@@ -88,7 +88,7 @@ def test_records_are_made_edited_and_deleted(ctl, etcd, node):
     assert stored(etcd, "peer/tor")["asn"] == 64601
     assert ctl("peer edit tor", env={"EDITOR": "true"}) == "peer tor unchanged\n"
     said = ctl.refuses("peer edit tor", env={"EDITOR": "sed -i s/asn/ans/"})
-    assert said.startswith('unknown field "ans": perhaps "asn"?; what you wrote is in /run/')
+    assert said.startswith('unknown field "ans": perhaps "asn"?; your text is in /run/')
     assert '"ans": 64601' in node.run(["cat", said.split()[-1]]).stdout
     assert "the editor failed" in ctl.refuses("peer edit tor", env={"VISUAL": "false"})
     assert ctl.run("peer delete tor --yes").stdout == "peer tor deleted\n"
@@ -123,7 +123,7 @@ def test_what_an_agent_would_refuse_is_refused_with_its_sentence(ctl, etcd):
         ("pool edit web blokSize=26", 1, 'unknown field "blokSize": perhaps "blockSize"?'),
         ("pool create db cidr", 1, '"cidr" is not of the form FIELD=VALUE'),
         ("pool create db", 2, "missing arguments: roostctl pool create NAME FIELD=VALUE..."),
-        ("pool delete web", 2, "not done: there is no terminal to ask on, so this wants --yes"),
+        ("pool delete web", 2, "not done: there is no terminal to ask on; use --yes"),
         ("peer create x address=192.0.2.2 asn=1 exportFilter=none", 1,
          'peer/x: field "exportFilter": there is no valid filter/none'),
         ("peer create x address=192.0.2.2", 1,
@@ -135,19 +135,19 @@ def test_what_an_agent_would_refuse_is_refused_with_its_sentence(ctl, etcd):
         ("node show n9", 4, "there is no node n9: see roostctl node list"),
         ("node label n9 a=b", 4, "there is no node n9: see roostctl node list"),
         ("node delete n9 --yes", 4, "there is no node n9: see roostctl node list"),
-        ("block show 10.1.0.0/26", 4, "nobody has a block 10.1.0.0/26: see roostctl block list"),
+        ("block show 10.1.0.0/26", 4, "no node has a block 10.1.0.0/26: see roostctl block list"),
         ("address show 10.1.0.9", 4, "10.1.0.9 is in use nowhere, and no node has a block with it: "
          "see roostctl pool list"),
         ("address show nonsense", 2, '"nonsense" is not an address'),
         ("address release 10.1.0.9 --yes", 3, None),
         ("get pol", 2, 'unknown kind "pol": perhaps "pool"?'),
         ("get pool db", 4, "there is no pool db: see roostctl get pool"),
-        ("apply", 2, "apply wants -f FILE; - is standard input, see roostctl apply --help"),
+        ("apply", 2, "apply needs -f FILE (- is standard input), see roostctl apply --help"),
         ("apply -f /nowhere", 1, "/nowhere: No such file or directory"),
         ("completion fish", 2, '"fish" is neither bash nor zsh'),
         ("pool lsit", 2, 'unknown verb "lsit" of pool: perhaps "list"?'),
         ("pool list --wathc", 2, 'unknown flag "--wathc": perhaps --watch? See --help'),
-        ("pool list --yes", 2, '--yes is no flag of "pool list", see roostctl pool list --help'),
+        ("pool list --yes", 2, '--yes is not a flag of "pool list", see roostctl pool list --help'),
         ("pool list -o yaml", 2, '--output: "yaml" is not one of: table, wide, json'),
     ):
         got = ctl.refuses(line, code)
@@ -191,7 +191,7 @@ def test_get_and_apply_are_a_round_trip(ctl, etcd):
          'pool/a: unknown field "cdir": perhaps "cidr"?'),
         ({"kind": "pool", "cidr": "10.7.0.0/16"}, 'record 1: field "name": is missing'),
         ({"kind": "block", "name": "x"},
-         'record 1: kind "block" is written by the agents alone')):
+         'record 1: kind "block" is written by agents only')):
         assert ctl.refuses("apply -f -", input=json.dumps(record)) == said
     assert {k: json.loads(v) for k, v in etcd.dump(PREFIX).items()} == want
     # A peer and its filter in either order.
@@ -213,7 +213,7 @@ def test_two_operators_lose_nothing(ctl, etcd, node):
     node.write("/run/editor", f"#!/bin/sh\n{script} \"$1\"\n")
     node.run(["chmod", "+x", "/run/editor"])
     said = ctl.refuses("pool edit web", env={"EDITOR": "/run/editor"})
-    assert "somebody else has changed these records meanwhile: try again" in said
+    assert "these records have changed meanwhile: try again" in said
     assert stored(etcd, "pool/web") == {"cidr": "10.1.0.0/16", "cooldownSeconds": 5}
     # At the same moment: neither sees the other's pool before it writes, and only one may.
     etcd.delete(PREFIX + "pool/web")
@@ -259,7 +259,7 @@ def test_on_a_terminal_it_asks_and_paints(ctl, etcd, node):
 
 def test_without_etcd_it_says_so(node, build):
     ctl = Ctl(node, build)
-    assert "is it running, and is --etcd right?" in ctl.refuses("pool list", 3)
+    assert "check that etcd is running and that --etcd is right" in ctl.refuses("pool list", 3)
     assert ctl("version").startswith("roostctl:  ")
     assert "roostctl" in ctl.json("version")
     # On a node the agent's own file says where etcd is; what else it has is the agent's.
@@ -315,8 +315,7 @@ def test_nodes_blocks_and_addresses(agents2, etcd, build):
     said = ctl.run("pool delete web").stderr
     assert said.startswith("pool web: 2 blocks on 2 nodes, 2 addresses in use")
     assert ctl.refuses(f"address release {other} --yes") == (
-        f"{other} is in use on node n2, and only that node's agent knows what hangs on it: "
-        "run this there")
+        f"{other} is in use on node n2: run this command there")
     assert ctl.refuses(f"address release {free} --yes", 4) == f"{free} is not in use"
     assert "no terminal" in ctl.refuses(f"address release {address}", 2)
     done = ctl.run(f"address release {address} --yes")
@@ -340,11 +339,11 @@ def test_nodes_blocks_and_addresses(agents2, etcd, build):
     assert "zone=a" in ctl("node list -o wide")
     assert ctl.json("node undrain n1")["done"] == "undrained"
     assert ctl.refuses("node label n1 zone", 2) == \
-        '"zone" is neither KEY=VALUE nor KEY-, which takes a label away'
+        '"zone" is neither KEY=VALUE nor KEY-, which removes a label'
     assert 'field "labels' in ctl.refuses("node label n1 'zone=a b'")
 
     assert ctl.refuses("node delete n2 --now --yes") == (
-        "node n2 is alive, so its machine is not off: stop its agent first, or leave out --now")
+        "node n2 is alive, so its machine is not off: stop its agent first, or omit --now")
     done = ctl.run("node delete n2 --yes")
     assert done.stdout == "node n2 removed\n"
     assert "node n2: 1 block, 1 address in use; its agent is alive" in done.stderr

@@ -151,7 +151,7 @@ def test_planted_damage_is_found_and_mended_and_nothing_else(ctl, etcd, cluster,
     assert (said["local"], said["findings"], said.get("leftOut")) == (True, [], None)
     assert here("ipam check").startswith("Nothing found, at revision ")
     told = ctl("ipam check")
-    assert "Only etcd was looked at, this node was left out: " in told
+    assert "Only etcd was checked, not this node: " in told
     assert "agent.sock" in told
 
     # In etcd.
@@ -168,10 +168,10 @@ def test_planted_damage_is_found_and_mended_and_nothing_else(ctl, etcd, cluster,
     assert found["no-node-record", "node/missing"]["leftAlone"] == (
         "a missing record does not prove that no pod runs there")
     done = ctl.run("ipam check --repair")
-    assert done.returncode == 2 and done.stderr.strip().endswith("this wants --yes")
+    assert done.returncode == 2 and done.stderr.strip().endswith("use --yes")
     assert f"error two-indexes {index('b', '10.7.3.0-26')}\n" in done.stdout
     assert "  --repair deletes the index\n" in done.stdout
-    assert "20 found, of which --repair can mend 12\n" in done.stdout
+    assert "20 found, of which --repair can repair 12\n" in done.stdout
 
     before, links, routes = keys(etcd), n1.pod_links(), routes_of(n1)
     said = check(here, "--repair", "--yes")

@@ -73,9 +73,9 @@ def test_a_route_is_made_shown_and_edited(ctl, etcd):
     assert said.stdout == "route a created\n"
     assert said.stderr.splitlines() == [
         "roostctl: note: route a (172.16.0.0/12) overlaps pool web (172.22.0.0/16): nodes refuse a static "
-        "route where pods have their addresses",
+        "route that overlaps a pool",
         "roostctl: note: route a (172.16.0.0/12) overlaps route vpn (172.20.0.0/16): on a node that has "
-        "both, the longer prefix goes first"]
+        "both, the longer prefix takes precedence"]
 
 
 def test_a_deletion_waits_for_every_node_or_not(ctl, etcd):
@@ -134,8 +134,8 @@ def test_bad_routes_are_refused_with_the_agents_sentence(ctl, etcd):
         ("route edit b table=7", 4, "there is no route b: see roostctl route list"),
         ("route delete b --yes", 4, "there is no route b: see roostctl route list"),
         ("route delete b --force --yes", 4, "there is no route b: see roostctl route list"),
-        ("route delete vpn", 2, "not done: there is no terminal to ask on, so this wants --yes"),
-        ("route delete vpn --force --wait --yes", 2, "--force waits for nobody: leave out --wait"),
+        ("route delete vpn", 2, "not done: there is no terminal to ask on; use --yes"),
+        ("route delete vpn --force --wait --yes", 2, "--force does not wait: omit --wait"),
     ):
         got = ctl.refuses(line, code)
         if got != said:

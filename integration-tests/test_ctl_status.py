@@ -137,7 +137,7 @@ def test_status_bgp_and_render_of_a_cluster(pair, build, etcd):
         [("agent", "down"), ("etcd", "ok"), ("kernel", "ok"), ("bird", "ok")]
     assert "2 IPv4 and 0 IPv6 routes of protocol 114 (roost) stay as they are" in parts
     assert "BIRD 2" in parts and "answers on /run/bird/bird.ctl" in parts
-    assert "nobody answers on /run/roost/agent.sock: roostd has stopped" in problems
+    assert "no answer on /run/roost/agent.sock: roostd has stopped" in problems
     assert "roostctl status says more" in ctl.refuses("bgp", 3)
     assert "agent.sock" in ctl.refuses("render", 3)
 
@@ -150,18 +150,18 @@ def test_a_node_with_nothing_at_all(node, build):
     assert [(r["PART"], r["STATE"]) for r in rows(parts)] == \
         [("agent", "down"), ("etcd", "down"), ("kernel", "ok"), ("bird", "down")]
     assert "there is no socket /run/roost/agent.sock: roostd has not been started" in problems
-    assert "is it running, and is --etcd right?" in problems
+    assert "check that etcd is running and that --etcd is right" in problems
     assert "unless roostd has --bird-config none, see `systemctl status bird`" in problems
     tree = json.loads(ctl.run("status -o json").stdout)
     assert (tree["reachable"], tree["state"], tree["node"]) == (False, "unreachable", node.name)
     assert [p["level"] for p in tree["problems"]] == ["error", "error", "warning"]
     for line, said in {
         "status now": "too many arguments: roostctl status takes none",
-        "status --all": '--all is no flag of "status", see roostctl status --help',
-        "render --watch": '--watch is no flag of "render", see roostctl render --help',
+        "status --all": '--all is not a flag of "status", see roostctl status --help',
+        "render --watch": '--watch is not a flag of "render", see roostctl render --help',
         "bgp n1": "too many arguments: roostctl bgp takes none",
-        "bgp --diff": '--diff is no flag of "bgp", see roostctl bgp --help',
-        "render --all": '--all is no flag of "render", see roostctl render --help',
+        "bgp --diff": '--diff is not a flag of "bgp", see roostctl bgp --help',
+        "render --all": '--all is not a flag of "render", see roostctl render --help',
         "render x": "too many arguments: roostctl render takes none",
     }.items():
         assert ctl.refuses(line, 2) == said
@@ -171,8 +171,8 @@ def test_bird_left_alone_and_a_socket_that_is_not_ours_to_use(agent, etcd, build
     pool(etcd)
     ctl = Ctl(agent.node, build, etcd)
     wait_until(lambda: ctl.run("status").returncode == 0, 30, "all to be well")
-    assert "left alone: --bird-config is none" in ctl("status")
-    said = "# the agent leaves BIRD alone: --bird-config is none\n"
+    assert "not managed: --bird-config is none" in ctl("status")
+    said = "# the agent does not manage BIRD: --bird-config is none\n"
     assert ctl("render") == said and ctl("render --diff") == said
     assert ctl.json("render") == {"managed": False}
     assert ctl.json("bgp")[0]["state"] == "unmanaged"

@@ -178,7 +178,8 @@ static void copy_node(const struct kube_seen *s, const struct mirror *m, bool po
 	plan_if_same(ret, plan, removed->kv.key, removed->kv.mod_revision);
 	plan_delete(ret, plan, removed->kv.key);
 	plan->quiet = false;
-	plan_says(ret, plan, "node %s is a new one in Kubernetes: it is removed no more", s->name);
+	plan_says(ret, plan, "node %s has a new Node in Kubernetes: cancelled its removal",
+		  s->name);
 }
 
 /* --- Nodes that are gone -------------------------------------------------------------------- */
@@ -240,7 +241,7 @@ static void remove_node(const struct kube_seen *s, const struct mirror *m, const
 	plan_if_same(ret, plan, spec, e->kv.mod_revision);
 	plan_if_absent(ret, plan, key);
 	plan_put(ret, plan, key, value);
-	plan_says(ret, plan, "node %s was deleted in Kubernetes (UID %s): it counts as removed",
+	plan_says(ret, plan, "node %s was deleted in Kubernetes (UID %s): marked as removed",
 		  s->name, s->uid);
 }
 
@@ -259,9 +260,9 @@ static void remove_gone(const struct kube_nodes *k, const struct mirror *m, uint
 	}
 	if (gone > may_go(gone, there)) {
 		err_set(alarm, 0,
-			"%zu of %zu nodes, such as %s, are gone from Kubernetes at once: none of "
-			"them is removed; check that --kubeconfig leads to the right cluster, and "
-			"if they are really gone, roostctl node delete NAME for each",
+			"%zu of %zu nodes, for example %s, are gone from Kubernetes at once: none "
+			"of them is removed; check that --kubeconfig names the right cluster; if "
+			"they are really gone, run roostctl node delete NAME for each",
 			gone, gone + there, one);
 		return;
 	}
@@ -290,9 +291,8 @@ static void compare_names(const struct kube_nodes *k, const struct mirror *m, st
 	if (!nodes || !mirror_within(m, first, KEYS_NODE))
 		return;
 	err_set(alarm, 0,
-		"no agent has the name of a Kubernetes Node: there are agents such as %s and Nodes "
-		"such as "
-		"%s; start roostd with --node and the Node's name",
+		"no agent has the name of a Kubernetes Node: an agent is called %s, a Node %s; "
+		"start roostd with --node and the Node's name",
 		mirrored_name(m->v[first]), k->v[0].name);
 }
 

@@ -68,7 +68,9 @@ void leases_decide(const struct mirror *m, const char *expired, struct plans *re
 			continue;
 		plan = plans_add(ret, lease_subject(block.node, subject));
 		lease_plan_free(m, e, &block, plan, ret);
-		plan_says(ret, plan, "the lease of %s on network %s by %s expired at %s: freed",
+		plan_says(ret, plan,
+			  "the lease of %s on network %s, held by %s, expired at %s: freed its "
+			  "subnet",
 			  prefix_print(&block.block, text), block.network, block.node,
 			  block.lease.expires);
 	}

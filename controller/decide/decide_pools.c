@@ -210,12 +210,12 @@ static void write_status(const struct mirror *m, const struct pool_status *found
 		n = add_event(events, n, utc, fresh.invalid[0] ? fresh.invalid : "valid again");
 	if (old.full != fresh.full)
 		n = add_event(events, n, utc,
-			      fresh.full ? "full: no node can have one more block"
+			      fresh.full ? "full: no block is free"
 					 : "there are free blocks again");
 	if (!old.lacking != !fresh.lacking)
 		n = add_event(events, n, utc,
-			      fresh.lacking ? "nodes lack the blocks that preallocate promises"
-					    : "every node has the blocks of preallocate");
+			      fresh.lacking ? "some nodes have fewer blocks than preallocate"
+					    : "every node has as many blocks as preallocate");
 	fresh.events = (struct pool_events){ events, n };
 	if (pool_status_encode(&fresh, &text) < 0) {
 		ret->failed = true;
@@ -309,8 +309,8 @@ static void ask(struct pools *p, const struct mirror *m, const struct pool *pool
 		plan_if_same(ret, plan, node, e->kv.mod_revision);
 		plan_put(ret, plan, key, "{}");
 		plan_says(ret, plan,
-			  "pool %s is full: node %s, which has %zu empty blocks of it, is asked to "
-			  "give back",
+			  "pool %s is full: asked node %s, which has %zu empty blocks of it, to "
+			  "give blocks back",
 			  pool->name, h->v[i].node, h->v[i].empty);
 		remember(p, key, now);
 		n++;
@@ -370,7 +370,8 @@ static void sweep(const struct mirror *m, struct plans *ret)
 		plan_if_same(ret, plan, e->kv.key, e->kv.mod_revision);
 		plan_if_absent(ret, plan, key);
 		plan_delete(ret, plan, e->kv.key);
-		plan_says(ret, plan, "pool %s was deleted, and so is its status", mirrored_name(e));
+		plan_says(ret, plan, "pool %s was deleted: deleted its status too",
+			  mirrored_name(e));
 	}
 }
 

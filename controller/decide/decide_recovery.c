@@ -222,7 +222,7 @@ static size_t write_nodes(const struct memory_of_blocks *memory, const struct mi
 		plan = plans_add(p, n->key);
 		compare_seen(p, plan, m, n->key);
 		plan_put(p, plan, n->key, n->value);
-		plan_says(p, plan, "%s is written again, as before etcd went back", n->key);
+		plan_says(p, plan, "%s: written again as before etcd went back", n->key);
 		writing++;
 	}
 	return writing;
@@ -243,7 +243,7 @@ static size_t write_extents(const struct memory_of_blocks *memory, const struct 
 		plan = plans_add(p, e->key);
 		plan_if_absent(p, plan, e->key);
 		plan_put(p, plan, e->key, e->value);
-		plan_says(p, plan, "%s is written again, as before etcd went back", e->key);
+		plan_says(p, plan, "%s: written again as before etcd went back", e->key);
 		writing++;
 	}
 	return writing;
@@ -308,7 +308,7 @@ static void write_block(struct plans *p, const struct mirror *m, const struct me
 	if (now && now->note && strcmp(now->note, b->owner) != 0 &&
 	    key_host_block(key, now->note, parsed.network, &parsed.block) == 0)
 		plan_delete(p, plan, key);
-	plan_says(p, plan, "%s is %s's again, as before etcd went back", b->key, b->owner);
+	plan_says(p, plan, "%s: given back to %s, as before etcd went back", b->key, b->owner);
 }
 
 bool recovery_numbers(const struct mirror *m, uint32_t *ret_number, uint32_t *ret_longest)
@@ -356,7 +356,7 @@ void recovery_begin(const struct memory_of_blocks *memory, const struct mirror *
 	plan_put(ret, plan, "recovery", value);
 	plan_says(ret, plan,
 		  "etcd went back: recovery %s begins, and nothing is freed until every node has "
-		  "said what it holds",
+		  "reported its blocks",
 		  id);
 }
 
@@ -387,16 +387,17 @@ enum recovery_state recovery_plan(const struct memory_of_blocks *memory, const s
 		return RECOVERY_STATE_AGENTS;
 	if (waited) {
 		err_set(why, 0,
-			"etcd went back (recovery %s): the longest time that a silent node counts "
-			"on has passed",
+			"etcd went back (recovery %s): the longest reclaimAfter of a silent node "
+			"has passed",
 			record.id);
-		end(ret, &record, e, "a silent node gives no address any more");
+		end(ret, &record, e, "silent nodes give no more addresses");
 		return RECOVERY_STATE_ENDING;
 	}
 	if (memory->revision == 0 || memory->revision < record.revision) {
 		err_set(why, 0,
-			"etcd went back (recovery %s): this controller did not follow it until "
-			"then, so the agents settle it; no block changes hands for at most %u s",
+			"etcd went back (recovery %s): this controller does not know the state "
+			"before, so the agents end the recovery; no block changes its owner for at "
+			"most %u s",
 			record.id, record.longest);
 		return RECOVERY_STATE_AGENTS;
 	}
@@ -405,10 +406,10 @@ enum recovery_state recovery_plan(const struct memory_of_blocks *memory, const s
 	if (first) {
 		/* A sentence that changed with each node would be logged as often. */
 		err_set(why, 0,
-			"etcd went back (recovery %s): %s%s must say what %s before blocks change "
-			"hands; at most %u s",
-			record.id, n == 1 ? "node " : "several nodes that lived",
-			n == 1 ? first : "", n == 1 ? "it holds" : "they hold", record.longest);
+			"etcd went back (recovery %s): %s%s must report %s blocks before a block "
+			"changes its owner; at most %u s",
+			record.id, n == 1 ? "node " : "several nodes that were alive",
+			n == 1 ? first : "", n == 1 ? "its" : "their", record.longest);
 		return RECOVERY_STATE_WAITING;
 	}
 	writing += write_nodes(memory, m, record.id, ret);
@@ -430,13 +431,12 @@ enum recovery_state recovery_plan(const struct memory_of_blocks *memory, const s
 		write_block(ret, m, b, owner, record.id);
 		writing++;
 	}
-	err_set(why, 0,
-		"etcd went back (recovery %s): %zu records of silent nodes are written again",
+	err_set(why, 0, "etcd went back (recovery %s): writing %zu records of silent nodes again",
 		record.id, writing);
 	if (writing)
 		return RECOVERY_STATE_WRITING;
 	end(ret, &record, e,
-	    "all living nodes have said what they hold, and the blocks of the others stand as "
+	    "all living nodes have reported their blocks, and the blocks of the others are as "
 	    "before");
 	return RECOVERY_STATE_ENDING;
 }

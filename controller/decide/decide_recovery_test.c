@@ -113,10 +113,10 @@ static void blocks_of_the_silent_are_written_again_and_then_it_ends(void **unuse
 			  "{\"node\":\"n3\",\"pool\":\"web\",\"recovery\":\"r1\"}\n"
 			  "put host/n3/ipv4/block/default/10.1.0.32-28 {\"pool\":\"web\"}\n");
 	put(&now, "block/default/10.1.0.32-28", "{\"node\":\"n3\",\"pool\":\"web\"}");
-	expect("ending", "recovery:\n"
-			 "if recovery = 1\n"
-			 "put recovery "
-			 "{\"id\":\"r1\",\"longest\":900,\"revision\":5,\"done\":true}\n");
+	expect("ending",
+	       "recovery:\n"
+	       "if recovery = 1\n"
+	       "put recovery {\"id\":\"r1\",\"longest\":900,\"revision\":5,\"done\":true}\n");
 }
 
 static void a_restored_owner_gives_way_to_a_silent_one(void **unused)
@@ -134,10 +134,10 @@ static void a_restored_owner_gives_way_to_a_silent_one(void **unused)
 			  "delete host/n1/ipv4/block/default/10.1.0.32-28\n");
 	/* Not where a node claimed it again in this recovery: then it uses it. */
 	put(&now, "block/default/10.1.0.32-28", "{\"node\":\"n1\",\"recovery\":\"r1\"}");
-	expect("ending", "recovery:\n"
-			 "if recovery = 1\n"
-			 "put recovery "
-			 "{\"id\":\"r1\",\"longest\":900,\"revision\":5,\"done\":true}\n");
+	expect("ending",
+	       "recovery:\n"
+	       "if recovery = 1\n"
+	       "put recovery {\"id\":\"r1\",\"longest\":900,\"revision\":5,\"done\":true}\n");
 }
 
 static void a_silent_node_has_its_record_again(void **unused)
@@ -156,10 +156,10 @@ static void a_silent_node_has_its_record_again(void **unused)
 			  "if node/n3 = 7\n"
 			  "put node/n3 " SILENT "\n");
 	put(&now, "node/n3", SILENT);
-	expect("ending", "recovery:\n"
-			 "if recovery = 1\n"
-			 "put recovery "
-			 "{\"id\":\"r1\",\"longest\":900,\"revision\":5,\"done\":true}\n");
+	expect("ending",
+	       "recovery:\n"
+	       "if recovery = 1\n"
+	       "put recovery {\"id\":\"r1\",\"longest\":900,\"revision\":5,\"done\":true}\n");
 }
 
 #define HOLDER "{\"ipv4\":\"192.0.2.5/32\",\"machine\":\"lease\",\"boot\":\"lease\""
@@ -179,18 +179,19 @@ static void a_holder_of_leases_is_written_again_as_a_whole(void **unused)
 	node(&now, "n1", "r1", true);
 	node(&now, "n2", "r1", true);
 	node(&now, "n3", "r1", false);
-	expect("writing",
-	       "node/lease-192.0.2.5:\n"
-	       "if node/lease-192.0.2.5 absent\n"
-	       "if block/default/10.1.0.48-28 absent\n"
-	       "if block/default/10.1.0.64-28 absent\n"
-	       "put node/lease-192.0.2.5 " HOLDER ",\"recovery\":\"r1\"}\n"
-	       "put block/default/10.1.0.48-28 {\"node\":\"lease-192.0.2.5\",\"recovery\":\"r1\","
-	       "\"lease\":{\"publicIP\":\"192.0.2.5\"}}\n"
-	       "put host/lease-192.0.2.5/ipv4/block/default/10.1.0.48-28 {}\n"
-	       "put block/default/10.1.0.64-28 {\"node\":\"lease-192.0.2.5\",\"recovery\":\"r1\","
-	       "\"lease\":{\"publicIP\":\"192.0.2.5\"}}\n"
-	       "put host/lease-192.0.2.5/ipv4/block/default/10.1.0.64-28 {}\n");
+	expect("writing", "node/lease-192.0.2.5:\n"
+			  "if node/lease-192.0.2.5 absent\n"
+			  "if block/default/10.1.0.48-28 absent\n"
+			  "if block/default/10.1.0.64-28 absent\n"
+			  "put node/lease-192.0.2.5 " HOLDER ",\"recovery\":\"r1\"}\n"
+			  "put block/default/10.1.0.48-28 "
+			  "{\"node\":\"lease-192.0.2.5\",\"recovery\":\"r1\",\"lease\":{"
+			  "\"publicIP\":\"192.0.2.5\"}}\n"
+			  "put host/lease-192.0.2.5/ipv4/block/default/10.1.0.48-28 {}\n"
+			  "put block/default/10.1.0.64-28 "
+			  "{\"node\":\"lease-192.0.2.5\",\"recovery\":\"r1\",\"lease\":{"
+			  "\"publicIP\":\"192.0.2.5\"}}\n"
+			  "put host/lease-192.0.2.5/ipv4/block/default/10.1.0.64-28 {}\n");
 }
 
 /* Before anything else: a pool that is edited meanwhile must not be cut otherwise. */
@@ -229,10 +230,10 @@ static void who_knows_less_than_a_node_leaves_it_to_the_agents(void **unused)
 	expect("agents", "");
 	/* Until the longest promise has passed. */
 	waited = true;
-	expect("ending", "recovery:\n"
-			 "if recovery = 6\n"
-			 "put recovery "
-			 "{\"id\":\"r1\",\"longest\":900,\"revision\":5,\"done\":true}\n");
+	expect("ending",
+	       "recovery:\n"
+	       "if recovery = 6\n"
+	       "put recovery {\"id\":\"r1\",\"longest\":900,\"revision\":5,\"done\":true}\n");
 }
 
 static void it_opens_one_that_names_the_longest_promise(void **unused)
@@ -242,11 +243,11 @@ static void it_opens_one_that_names_the_longest_promise(void **unused)
 
 	recovery_begin(&memory, &now, "r7", 3, 600, "2026-11-16T02:45:55Z", &plans);
 	text = plans_print(&plans);
-	assert_string_equal(text,
-			    "recovery:\n"
-			    "if recovery absent\n"
-			    "put recovery {\"id\":\"r7\",\"by\":\"controller\",\"number\":3,"
-			    "\"began\":\"2026-11-16T02:45:55Z\",\"longest\":900,\"revision\":8}\n");
+	assert_string_equal(text, "recovery:\n"
+				  "if recovery absent\n"
+				  "put recovery "
+				  "{\"id\":\"r7\",\"by\":\"controller\",\"number\":3,\"began\":"
+				  "\"2026-11-16T02:45:55Z\",\"longest\":900,\"revision\":8}\n");
 }
 
 int main(void)

@@ -237,7 +237,7 @@ static void take_record(struct plans *p, const struct keys *k, const struct remo
 
 	plan_if_same(p, plan, k->node, node->kv.mod_revision);
 	plan_delete(p, plan, k->node);
-	plan_says(p, plan, "node %s is removed and silent: its record goes first", e->node);
+	plan_says(p, plan, "node %s is removed and silent: deleted its record first", e->node);
 }
 
 /* Whether all of it went in. */
@@ -261,8 +261,8 @@ static bool take_blocks(struct plans *p, struct plan *plan, const struct removal
 
 static bool deletes(const struct plan *plan, const char *key)
 {
-	for (size_t i = 0; i < plan->txn.ops.n; i++)
-		if (strcmp(plan->txn.ops.v[i].key, key) == 0)
+	for (size_t i = 0; i < plan->n_ops; i++)
+		if (strcmp(plan->ops[i].key, key) == 0)
 			return true;
 	return false;
 }
@@ -284,7 +284,7 @@ static void take_rest(struct plans *p, const struct mirror *m, const struct keys
 		      const struct removal *e, const struct taken *v, size_t n)
 {
 	struct plan *plan = new_plan(p, k, e->removed_revision);
-	size_t before = plan->txn.ops.n;
+	size_t before = plan->n_ops;
 	bool all;
 
 	plan_if_absent(p, plan, k->node);
@@ -292,7 +292,7 @@ static void take_rest(struct plans *p, const struct mirror *m, const struct keys
 	all = all && take_host_keys(p, plan, m, k->host);
 	/* Of a node that is gone nobody withdraws a static route any more. */
 	all = all && routes_take_node(p, plan, m, e->node);
-	plan_says(p, plan, "node %s: %zu keys of it are freed", e->node, plan->txn.ops.n - before);
+	plan_says(p, plan, "node %s: freed %zu keys", e->node, plan->n_ops - before);
 	plan->quiet = true;
 	if (!all)
 		return;
@@ -302,7 +302,7 @@ static void take_rest(struct plans *p, const struct mirror *m, const struct keys
 		plan_delete(p, plan, k->spec);
 	plan_delete(p, plan, k->removed);
 	plan->quiet = false;
-	plan_says(p, plan, "node %s is gone: the last of it is freed", e->node);
+	plan_says(p, plan, "node %s is gone: freed its last keys", e->node);
 }
 
 static void plan_one(struct removal *e, const struct mirror *m, const struct taken *v, size_t n,
@@ -334,7 +334,7 @@ void removals_plan(struct removals *r, const struct mirror *m,
 		return;
 	if (find_blocks(r, m, &all) < 0)
 		ret->failed = true;
-	for (size_t i = 0; i < r->n && !plans_failed(ret); i++) {
+	for (size_t i = 0; i < r->n && !ret->failed; i++) {
 		size_t first = at;
 
 		while (at < all.n && all.v[at].owner == &r->v[i])

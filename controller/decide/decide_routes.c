@@ -48,7 +48,7 @@ static void finish(const struct mirrored *e, const char *statuses, struct plans 
 	/* Older than everything: none is there. */
 	plan_if_no_newer(ret, plan, statuses, 0);
 	plan_delete(ret, plan, e->kv.key);
-	plan_says(ret, plan, "static route %s: no node has it any more, its record goes",
+	plan_says(ret, plan, "static route %s: no node has it any more, deleted its record",
 		  mirrored_name(e));
 }
 
@@ -107,8 +107,8 @@ static void sweep_name(const struct mirror *m, size_t first, size_t end, const c
 		plan_delete(ret, plan, m->v[i]->kv.key);
 		n++;
 	}
-	plan_says(ret, plan, "%s is not there, and so %zu %s of it", record, n,
-		  n == 1 ? "node says nothing" : "nodes say nothing");
+	plan_says(ret, plan, "%s does not exist: deleted %zu %s of it", record, n,
+		  n == 1 ? "report" : "reports");
 }
 
 static void sweep_node(const struct mirror *m, const struct mirrored *e, struct plans *ret)
@@ -127,7 +127,7 @@ static void sweep_node(const struct mirror *m, const struct mirrored *e, struct 
 	plan_if_absent(ret, plan, alive);
 	plan_if_absent(ret, plan, removed);
 	plan_delete(ret, plan, e->kv.key);
-	plan_says(ret, plan, "there is no node %s: what it said of a static route goes", name);
+	plan_says(ret, plan, "node %s does not exist: deleted its report on a static route", name);
 }
 
 static void look_at_reports(struct routes *r, const struct mirror *m, size_t first, size_t end,

@@ -72,7 +72,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *arg)
 void kube_go_on(struct kube *k)
 {
 	if (kube_arm(k, &k->timer, 0, on_timer) < 0)
-		kube_set_trouble(k, &k->trouble, "the event loop takes no timer");
+		kube_set_trouble(k, &k->trouble, "cannot set a timer");
 }
 
 void kube_failed(struct kube *k, const struct kube_outcome *outcome)
@@ -93,7 +93,7 @@ void kube_failed(struct kube *k, const struct kube_outcome *outcome)
 	}
 	kube_set_trouble(k, &k->trouble, outcome->text.text);
 	if (kube_arm(k, &k->timer, delay, on_timer) < 0)
-		kube_set_trouble(k, &k->trouble, "the event loop takes no timer");
+		kube_set_trouble(k, &k->trouble, "cannot set a timer");
 }
 
 /* --- Nodes ---------------------------------------------------------------------------------- */

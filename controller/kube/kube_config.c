@@ -219,8 +219,8 @@ static int take_cluster(const struct file *f, const struct json_at *in, void *ar
 		return r;
 	if (c->insecure && !a->allow_insecure)
 		return json_wrong(json_member(in, "insecure-skip-tls-verify"),
-				  "any server would be believed, so this is refused: give "
-				  "certificate-authority instead, or --kubernetes-insecure");
+				  "would accept any server and is refused: use "
+				  "certificate-authority, or start with --kubernetes-insecure");
 	return 0;
 }
 
@@ -246,15 +246,13 @@ static int take_user(const struct file *f, const struct json_at *in, void *arg)
 				"tokenFile or a client certificate");
 
 	r = r
-		    ?: refuse_if_there(
-			       in, "auth-provider",
-			       "auth providers are not supported: use a token, a tokenFile or "
-			       "a client certificate");
+		    ?: refuse_if_there(in, "auth-provider",
+				       "auth providers are not supported: use a token, a tokenFile "
+				       "or a client certificate");
 	r = r
-		    ?: refuse_if_there(
-			       in, "username",
-			       "passwords are no longer taken by Kubernetes: use a token or a "
-			       "client certificate");
+		    ?: refuse_if_there(in, "username",
+				       "Kubernetes no longer accepts passwords: use a token or a "
+				       "client certificate");
 	r = r ?: refuse_if_there(in, "as", "impersonation is not supported: remove it");
 	r = r
 		    ?: copy_either(f, in, "client-certificate", "client-certificate-data",
@@ -321,7 +319,7 @@ static int choose(const struct file *f, const char *given, const char **ret)
 		return r;
 	/* The code is spelt out for the static analyser, which sees one file at a time. */
 	if (!*text) {
-		json_wrong(current, "is missing, and no context was asked for");
+		json_wrong(current, "is missing, and --kube-context is not set");
 		return -EINVAL;
 	}
 	*ret = text;
@@ -376,10 +374,9 @@ int kube_config_in_cluster(const char *folder, const char *host, const char *por
 	bool six;
 
 	if (!host || !*host || !port || !*port)
-		return err_set(
-			err, -ENOENT,
-			"KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so "
-			"this is no pod: give a kubeconfig");
+		return err_set(err, -ENOENT,
+			       "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, "
+			       "so this is not a pod: use --kubeconfig");
 	if (strspn(port, "0123456789") != strlen(port) || strlen(port) > 5)
 		return err_set(err, -EINVAL, "KUBERNETES_SERVICE_PORT is not a port");
 	six = address_parse(host, &address) == 0 && address.family == AF_INET6;

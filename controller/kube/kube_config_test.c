@@ -112,9 +112,7 @@ static void what_we_do_not_do_is_refused(void **unused)
 	       "are not supported: use a token, a tokenFile or a client certificate");
 	expect(AROUND("    server: https://x\n    insecure-skip-tls-verify: true\n", "    {}\n"),
 	       "/etc/kube/conf, context \"c\": cluster \"k\": field \"insecure-skip-tls-verify\": "
-	       "any "
-	       "server would be believed, so this is refused: give certificate-authority instead, "
-	       "or "
+	       "would accept any server and is refused: use certificate-authority, or start with "
 	       "--kubernetes-insecure");
 	expect_with(
 		NULL, true,
@@ -127,48 +125,42 @@ static void what_we_do_not_do_is_refused(void **unused)
 
 static void errors_name_file_context_and_field(void **unused)
 {
-	expect("", "/etc/kube/conf: line 1, column 1: there is nothing in it");
-	expect("a: b\n",
-	       "/etc/kube/conf: field \"current-context\": is missing, and no context was "
-	       "asked for");
+	expect("", "/etc/kube/conf: line 1, column 1: the document is empty");
+	expect("a: b\n", "/etc/kube/conf: field \"current-context\": is missing, and "
+			 "--kube-context is not set");
 	expect("a: [b\n", "/etc/kube/conf: line 2, column 1: did not find expected ',' or ']'");
 	expect("- a\n", "/etc/kube/conf: line 1, column 1: not a mapping of names to values");
-	expect("a: 1\na: 2\n", "/etc/kube/conf: line 2, column 1: the same name for a second time");
+	expect("a: 1\na: 2\n", "/etc/kube/conf: line 2, column 1: the name appears twice");
 	expect("a: &x 1\nb: *x\n",
-	       "/etc/kube/conf: line 1, column 4: anchors and tags are not understood here");
-	expect("a: {}\nb: *x\n", "/etc/kube/conf: line 2, column 4: anchors, aliases and tags are "
-				 "not understood here");
+	       "/etc/kube/conf: line 1, column 4: anchors and tags are not supported");
+	expect("a: {}\nb: *x\n",
+	       "/etc/kube/conf: line 2, column 4: anchors, aliases and tags are not supported");
 	expect("a: 1\n---\nb: 2\n", "/etc/kube/conf: line 2, column 1: a second document");
 	expect("{\"a\":", "/etc/kube/conf: not a whole JSON object: ends at byte 5");
 	expect("current-context: c\ncontexts: [{name: c}]\n",
 	       "/etc/kube/conf, context \"c\": context \"c\": field \"context\": is missing");
 	expect("current-context: c\ncontexts: [{name: c, context: 7}]\n",
 	       "/etc/kube/conf, context \"c\": context \"c\": field \"context\": \"7\" is a "
-	       "string, "
-	       "not an object");
+	       "string, not an object");
 	expect(AROUND("    server: ftp://x\n", "    {}\n"),
 	       "/etc/kube/conf, context \"c\": cluster \"k\": field \"server\": \"ftp://x\" is not "
 	       "https://HOST:PORT");
 	expect(AROUND("    certificate-authority-data: '%%%%'\n    server: https://x\n",
 		      "    {}\n"),
 	       "/etc/kube/conf, context \"c\": cluster \"k\": field "
-	       "\"certificate-authority-data\": is "
-	       "not base64");
+	       "\"certificate-authority-data\": is not base64");
 	expect(AROUND("    server: https://x\n", "    client-key-data: YWJj\n"),
 	       "/etc/kube/conf, context \"c\": user \"u\": field \"client-key-data\": is not "
-	       "base64 of "
-	       "a PEM file");
+	       "base64 of a PEM file");
 	expect(AROUND("    server: https://x\n", "    client-certificate: /a\n"),
 	       "/etc/kube/conf, context \"c\": user \"u\": field \"client-key\": is missing, while "
 	       "there is a client-certificate");
 	expect(AROUND("    server: https://x\n", "    token: \"a b\"\n"),
 	       "/etc/kube/conf, context \"c\": user \"u\": field \"token\": is not a token: "
-	       "printable "
-	       "ASCII without blanks");
+	       "printable ASCII without blanks");
 	expect(AROUND("    server: [x]\n", "    {}\n"),
 	       "/etc/kube/conf, context \"c\": cluster \"k\": field \"server\": [\"x\"] is an "
-	       "array, "
-	       "not a string");
+	       "array, not a string");
 }
 
 static void expect_pod(const char *host, const char *port, const char *want)
@@ -188,11 +180,10 @@ static void a_pod_has_a_service_account(void **unused)
 	expect_pod("10.96.0.1", "443", "https://10.96.0.1:443 ca=/sa/ca.crt tokenFile=/sa/token");
 	expect_pod("fd00::1", "443", "https://[fd00::1]:443 ca=/sa/ca.crt tokenFile=/sa/token");
 	expect_pod("api.example", "6443",
-		   "https://api.example:6443 ca=/sa/ca.crt "
-		   "tokenFile=/sa/token");
+		   "https://api.example:6443 ca=/sa/ca.crt tokenFile=/sa/token");
 	expect_pod(NULL, "443",
-		   "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is no "
-		   "pod: give a kubeconfig");
+		   "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is "
+		   "not a pod: use --kubeconfig");
 	expect_pod("a/b", "443", "KUBERNETES_SERVICE_HOST is neither an address nor a name");
 	expect_pod("a", "https", "KUBERNETES_SERVICE_PORT is not a port");
 }

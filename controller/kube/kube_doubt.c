@@ -133,7 +133,7 @@ static enum kube_verdict on_done(struct kube_request *q, const struct kube_outco
 	json_stream_free(TAKE(d->splitter));
 	json_object_put(TAKE(d->found));
 	if (r < 0 || (outcome->verdict != KUBE_OK && outcome->verdict != KUBE_NOT_FOUND)) {
-		err_set(&text, 0, "is the node %s gone? %s", d->name,
+		err_set(&text, 0, "cannot check whether node %s is gone: %s", d->name,
 			r < 0 ? why.text : outcome->text.text);
 		later(k, text.text, outcome->retry_after);
 		return r < 0 ? KUBE_FAILED : outcome->verdict;

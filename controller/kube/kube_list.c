@@ -214,7 +214,7 @@ static int feed(struct kube_list *l, const char *data, size_t n, struct err *err
 int kube_list_feed(struct kube_list *l, const char *data, size_t n, struct err *err)
 {
 	if (l->failed)
-		return err_set(err, l->failed, "the list was given up earlier");
+		return err_set(err, l->failed, "the list failed before");
 	l->failed = feed(l, data, n, err);
 	return l->failed;
 }
@@ -222,7 +222,7 @@ int kube_list_feed(struct kube_list *l, const char *data, size_t n, struct err *
 int kube_list_end(struct kube_list *l, struct json_object **ret, struct err *err)
 {
 	if (l->failed)
-		return err_set(err, l->failed, "the list was given up earlier");
+		return err_set(err, l->failed, "the list failed before");
 	if (l->place != ENVELOPE)
 		return err_set(err, -EBADMSG, "cut off within the items of a list");
 	return json_stream_single(MAX_ENVELOPE, l->envelope ?: "", l->len, ret, err);

@@ -56,8 +56,7 @@ static void expect(const char *json, const char *want)
 static void items_come_by_themselves(void **unused)
 {
 	expect("{\"kind\":\"NodeList\",\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[{\"a\":"
-	       "1},"
-	       "{\"b\":[{}]}]}\n",
+	       "1},{\"b\":[{}]}]}\n",
 	       "{\"a\":1}\n{\"b\":[{}]}\n"
 	       "{\"kind\":\"NodeList\",\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[]}\n");
 	expect("{ \"items\" : [ {\"a\":1} , {\"b\":\"\\u00e4\"} ] , \"kind\" : \"NodeList\" }",

@@ -108,8 +108,8 @@ static enum kube_verdict on_done(struct kube_request *q, const struct kube_outco
 	} else if (r < 0) {
 		forget(k);
 		k->stats.failures++;
-		err_set(&failed.text, 0, "list nodes: %s sends what cannot be read: %s",
-			k->config->server, why.text[0] ? why.text : strerror(-r));
+		err_set(&failed.text, 0, "list nodes: invalid reply from %s: %s", k->config->server,
+			why.text[0] ? why.text : strerror(-r));
 		kube_failed(k, &failed);
 	} else {
 		kube_go_on(k);

@@ -83,16 +83,15 @@ enum kube_verdict kube_judge(const char *verb, const char *node, long http,
 	}
 	if (code == 401) {
 		err_set(text, 0,
-			"the API server does not know us (401%s%s): check the token or the "
+			"the API server refuses our credentials (401%s%s): check the token or the "
 			"client certificate",
 			colon(s), s->message);
 		return KUBE_UNAUTHORIZED;
 	}
 	if (code == 403) {
 		err_set(text, 0,
-			"the API server does not let us %s nodes (403%s%s): the verbs get, list "
-			"and "
-			"watch on nodes are needed, as in docs/kubernetes/controller.yaml",
+			"the API server forbids us to %s nodes (403%s%s): allow get, list and "
+			"watch on nodes, as in docs/kubernetes/controller.yaml",
 			verb, colon(s), s->message);
 		return KUBE_FORBIDDEN;
 	}
@@ -102,8 +101,8 @@ enum kube_verdict kube_judge(const char *verb, const char *node, long http,
 	}
 	if (code == 404) {
 		err_set(text, 0,
-			"%s nodes%s%s: 404%s%s, which is not how an API server says that a node is "
-			"gone: is the server's address right?",
+			"%s nodes%s%s: 404%s%s, but no API server reports a deleted node in this "
+			"form: check the server's address",
 			verb, of, whom, colon(s), s->message);
 		return KUBE_FAILED;
 	}

@@ -26,30 +26,28 @@ static void expect(const char *verb, const char *node, long http, const char *bo
 
 static void only_an_api_servers_404_is_believed(void **unused)
 {
-	const char *odd = "get nodes a: 404, which is not how an API server says that a node is "
-			  "gone: is the server's address right?";
+	const char *odd = "get nodes a: 404, but no API server reports a deleted node in this "
+			  "form: check the server's address";
 
 	expect("get", "a", 404, NOT_FOUND("a"), KUBE_NOT_FOUND, "there is no node a");
 	expect("get", "a", 404, "404 page not found\n", KUBE_FAILED, odd);
 	expect("get", "a", 404, "", KUBE_FAILED, odd);
 	expect("get", "a", 404, "{\"code\":404,\"reason\":\"NotFound\"}", KUBE_FAILED, odd);
 	expect("get", "b", 404, NOT_FOUND("a"), KUBE_FAILED,
-	       "get nodes b: 404: nodes \"a\" not found, which is not how an API server says that "
-	       "a "
-	       "node is gone: is the server's address right?");
+	       "get nodes b: 404: nodes \"a\" not found, but no API server reports a deleted node "
+	       "in this form: check the server's address");
 	expect("get", "a", 404,
-	       STATUS("\"message\":\"no such resource\",\"reason\":\"NotFound\",\"details\":{},"
-		      "\"code\":404"),
+	       STATUS("\"message\":\"no such "
+		      "resource\",\"reason\":\"NotFound\",\"details\":{},\"code\":404"),
 	       KUBE_FAILED,
-	       "get nodes a: 404: no such resource, which is not how an API server says that a "
-	       "node "
-	       "is gone: is the server's address right?");
+	       "get nodes a: 404: no such resource, but no API server reports a deleted node in "
+	       "this form: check the server's address");
 	/* A status that contradicts itself is not believed either. */
 	expect("get", "a", 503, NOT_FOUND("a"), KUBE_FAILED,
 	       "get nodes a: the API server answers 503: nodes \"a\" not found");
 	expect("list", NULL, 404, NOT_FOUND("a"), KUBE_FAILED,
-	       "list nodes: 404: nodes \"a\" not found, which is not how an API server says that a "
-	       "node is gone: is the server's address right?");
+	       "list nodes: 404: nodes \"a\" not found, but no API server reports a deleted node "
+	       "in this form: check the server's address");
 }
 
 static void answers_are_told_apart(void **unused)
@@ -59,13 +57,12 @@ static void answers_are_told_apart(void **unused)
 	       "the watch's resource version has expired (410: too old)");
 	expect("list", NULL, 401, STATUS("\"message\":\"Unauthorized\",\"code\":401"),
 	       KUBE_UNAUTHORIZED,
-	       "the API server does not know us (401: Unauthorized): check the token or the client "
-	       "certificate");
+	       "the API server refuses our credentials (401: Unauthorized): check the token or the "
+	       "client certificate");
 	expect("watch", NULL, 403, STATUS("\"message\":\"nodes is forbidden\",\"code\":403"),
 	       KUBE_FORBIDDEN,
-	       "the API server does not let us watch nodes (403: nodes is forbidden): the verbs "
-	       "get, "
-	       "list and watch on nodes are needed, as in docs/kubernetes/controller.yaml");
+	       "the API server forbids us to watch nodes (403: nodes is forbidden): allow get, list "
+	       "and watch on nodes, as in docs/kubernetes/controller.yaml");
 	expect("list", NULL, 502, "<html>\033[2J</html>", KUBE_FAILED,
 	       "list nodes: the API server answers 502");
 	/* An ERROR event has no HTTP status of its own. */

@@ -107,7 +107,7 @@ static void judge(const struct kube_request *q, const struct http_reply *reply,
 		out->verdict = kube_judge(kube_verb_name(q->verb), q->node, q->status, &status,
 					  &out->text);
 	} else if (q->reason.text[0]) {
-		err_set(&out->text, 0, "%s nodes: %s sends what cannot be read: %s",
+		err_set(&out->text, 0, "%s nodes: invalid reply from %s: %s",
 			kube_verb_name(q->verb), q->kube->config->server, q->reason.text);
 	} else if (reply->err && reply->tls) {
 		tls_failed(q->kube, reply->text, &out->text);

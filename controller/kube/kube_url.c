@@ -56,8 +56,8 @@ int kube_url_make(const char *server, const char *server_name, struct kube_url *
 
 char *kube_url_escape(const char *text)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				    "0123456789-._~";
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
 	static const char hex[] = "0123456789ABCDEF";
 	char *escaped = malloc(3 * strlen(text) + 1), *to = escaped;
 

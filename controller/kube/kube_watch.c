@@ -118,12 +118,12 @@ static void ended(struct kube *k, const struct kube_outcome *outcome, uint64_t l
 		return;
 	}
 	if (outcome->verdict == KUBE_OK) {
-		err_set(&silent.text, 0, "watch nodes: %s ends the stream at once",
+		err_set(&silent.text, 0, "watch nodes: %s closed the stream at once",
 			k->config->server);
 	} else if (outcome->timed_out && k->stats.watching) {
 		err_set(&silent.text, 0,
-			"watch nodes: %s neither says anything nor ends the stream after %u s; it "
-			"is opened again",
+			"watch nodes: %s has sent nothing for %u s and not closed the stream; "
+			"opening it again",
 			k->config->server, k->seconds);
 	}
 	kube_failed(k, silent.text.text[0] ? &silent : outcome);
@@ -138,8 +138,7 @@ static enum kube_verdict on_done(struct kube_request *q, const struct kube_outco
 	if (end.verdict == KUBE_OK && json_stream_end(k->events, &end.text) < 0) {
 		end.verdict = KUBE_FAILED;
 		k->stats.failures++;
-		err_wrap(&end.text, 0, "watch nodes: %s sends what cannot be read",
-			 k->config->server);
+		err_wrap(&end.text, 0, "watch nodes: invalid reply from %s", k->config->server);
 	}
 	json_stream_free(TAKE(k->events));
 	if (k->moved || (k->stats.watching && lived >= PROVEN_USEC))
@@ -176,8 +175,9 @@ void kube_watch_start(struct kube *k)
 	k->moved = false;
 	k->opened = clock_monotonic_us();
 	if (!version || asprintf(&path,
-				 "/api/v1/nodes?watch=true&allowWatchBookmarks=true"
-				 "&resourceVersion=%s&timeoutSeconds=%u",
+				 "/api/v1/"
+				 "nodes?watch=true&allowWatchBookmarks=true&resourceVersion=%s&"
+				 "timeoutSeconds=%u",
 				 version, k->seconds) < 0)
 		path = NULL;
 	json_stream_free(TAKE(k->events));

@@ -59,7 +59,7 @@ static int scalar(struct reader *r, const yaml_event_t *e, struct json_object **
 	bool plain = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 
 	if (e->data.scalar.anchor || e->data.scalar.tag)
-		return refuse(r, e->start_mark, "anchors and tags are not understood here");
+		return refuse(r, e->start_mark, "anchors and tags are not supported");
 	if (len > INT32_MAX || strlen(text) != len)
 		return refuse(r, e->start_mark, "the text contains a NUL");
 	*ret = NULL;
@@ -109,9 +109,9 @@ static int member_name(struct reader *r, const yaml_event_t *e, struct json_obje
 {
 	if (e->type != YAML_SCALAR_EVENT || e->data.scalar.anchor || e->data.scalar.tag ||
 	    strlen((const char *)e->data.scalar.value) != e->data.scalar.length)
-		return refuse(r, e->start_mark, "only texts can be names here");
+		return refuse(r, e->start_mark, "a name must be a text");
 	if (json_object_object_get_ex(object, (const char *)e->data.scalar.value, NULL))
-		return refuse(r, e->start_mark, "the same name for a second time");
+		return refuse(r, e->start_mark, "the name appears twice");
 	*ret = strdup((const char *)e->data.scalar.value);
 	return *ret ? 0 : err_set(r->err, -ENOMEM, "out of memory");
 }
@@ -165,12 +165,11 @@ static int value(struct reader *r, const yaml_event_t *e, unsigned depth, struct
 	bool is_sequence = e->type == YAML_SEQUENCE_START_EVENT;
 
 	if (depth >= MAX_DEPTH)
-		return refuse(r, e->start_mark, "nested too deep");
+		return refuse(r, e->start_mark, "nested too deeplyly");
 	if ((is_mapping && (e->data.mapping_start.anchor || e->data.mapping_start.tag)) ||
 	    (is_sequence && (e->data.sequence_start.anchor || e->data.sequence_start.tag)) ||
 	    e->type == YAML_ALIAS_EVENT)
-		return refuse(r, e->start_mark,
-			      "anchors, aliases and tags are not understood here");
+		return refuse(r, e->start_mark, "anchors, aliases and tags are not supported");
 	if (is_mapping)
 		return mapping(r, depth + 1, ret);
 	if (is_sequence)
@@ -201,7 +200,7 @@ static int document(struct reader *r, struct json_object **ret)
 	yaml_event_t e;
 	int got = expect(r, YAML_STREAM_START_EVENT, "not YAML");
 
-	got = got ?: expect(r, YAML_DOCUMENT_START_EVENT, "there is nothing in it");
+	got = got ?: expect(r, YAML_DOCUMENT_START_EVENT, "the document is empty");
 	got = got ?: next_event(r, &e);
 	if (got < 0)
 		return got;

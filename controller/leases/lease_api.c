@@ -67,7 +67,7 @@ static int take_subnet(const char *text, struct lease_call *call, struct err *er
 
 	if (prefix_parse_key(text, &call->subnet) == 0 && call->subnet.address.family == AF_INET)
 		return 0;
-	return err_set(err, -EINVAL, "\"%s\" is not a subnet as in a path: 10.5.34.0-24",
+	return err_set(err, -EINVAL, "\"%s\" is not a subnet in the form 10.5.34.0-24",
 		       text_show(text, shown));
 }
 
@@ -153,7 +153,7 @@ static int read_public_ip(struct json_at at, struct address *ret)
 	if (r < 0)
 		return r;
 	if (address_is_unspecified(ret) || address_is_multicast(ret) || address_is_loopback(ret))
-		return json_refuse(at, "is not an address that others can reach");
+		return json_refuse(at, "is not an address that other nodes can reach");
 	return 0;
 }
 

@@ -101,8 +101,9 @@ static void bodies_are_read(void **unused)
 	assert_int_equal(a.mac.bytes[1], 0xab);
 	assert_int_equal(a.subnet.address.family, 0);
 	assert_int_equal(parse(LEASE_RENEW,
-			       "{\"Subnet\":\"10.5.34.0/24\",\"Attrs\":{\"PublicIP\":"
-			       "\"192.0.2.5\",\"BackendData\":null},\"Expiration\":\"x\"}",
+			       "{\"Subnet\":\"10.5.34.0/"
+			       "24\",\"Attrs\":{\"PublicIP\":\"192.0.2.5\",\"BackendData\":null},"
+			       "\"Expiration\":\"x\"}",
 			       &b, &err),
 			 0);
 	assert_string_equal(prefix_print(&b.subnet, text), "10.5.34.0/24");
@@ -128,13 +129,13 @@ static void bodies_that_cannot_be_are_refused_with_their_place(void **unused)
 {
 	expect_refused(LEASE_ACQUIRE, "", "not a whole JSON object");
 	expect_refused(LEASE_ACQUIRE, "{}", "field \"PublicIP\": is missing");
-	expect_refused(LEASE_ACQUIRE, "{\"PublicIP\":\"127.0.0.1\"}", "others can reach");
+	expect_refused(LEASE_ACQUIRE, "{\"PublicIP\":\"127.0.0.1\"}", "other nodes can reach");
 	expect_refused(LEASE_ACQUIRE, "{\"PublicIP\":\"10.0.0.256\"}", "field \"PublicIP\"");
 	expect_refused(LEASE_ACQUIRE, "{\"PublicIP\":\"10.0.0.1\",\"BackendType\":\"a\\u0001\"}",
 		       "field \"BackendType\"");
 	expect_refused(LEASE_ACQUIRE,
-		       "{\"PublicIP\":\"10.0.0.1\",\"BackendType\":\"vxlan\",\"BackendData\":"
-		       "{\"VtepMAC\":\"01:00:00:00:00:01\"}}",
+		       "{\"PublicIP\":\"10.0.0.1\",\"BackendType\":\"vxlan\",\"BackendData\":{"
+		       "\"VtepMAC\":\"01:00:00:00:00:01\"}}",
 		       "field \"BackendData.VtepMAC\"");
 	expect_refused(LEASE_RENEW, "{\"Subnet\":\"10.5.34.0/24\"}", "field \"Attrs\": is missing");
 	expect_refused(LEASE_RENEW, "{\"Subnet\":\"fd00::/64\"}", "not an IPv4 subnet");
@@ -153,27 +154,29 @@ static void leases_are_spelled_as_clients_read_them(void **unused)
 	prefix_parse("10.5.34.0/24", &block.block);
 	address_parse("192.0.2.5", &block.lease.public_ip);
 	assert_int_equal(lease_render(&block, NULL, NULL, &text, &attrs), 0);
-	assert_string_equal(text,
-			    "{\"Subnet\":\"10.5.34.0/24\",\"Attrs\":{\"PublicIP\":\"192.0.2.5\","
-			    "\"BackendType\":\"vxlan\",\"BackendData\":{\"VNI\":1}},\"Expiration\":"
-			    "\"2026-11-16T02:45:55Z\"}");
+	assert_string_equal(
+		text, "{\"Subnet\":\"10.5.34.0/"
+		      "24\",\"Attrs\":{\"PublicIP\":\"192.0.2.5\",\"BackendType\":\"vxlan\","
+		      "\"BackendData\":{\"VNI\":1}},\"Expiration\":\"2026-11-16T02:45:55Z\"}");
 	assert_string_equal(attrs, "{\"PublicIP\":\"192.0.2.5\",\"BackendType\":\"vxlan\","
 				   "\"BackendData\":{\"VNI\":1}}");
 	block.lease = (struct block_lease){ .backend_type = "", .backend_data = "" };
 	assert_int_equal(lease_render(&block, NULL, &c.vxlan, &agent, NULL), -ENODATA);
 	prefix_parse_host("192.0.2.1/24", &node.ipv4);
 	assert_int_equal(lease_render(&block, &node, &c.vxlan, &agent, NULL), 0);
-	assert_string_equal(agent, "{\"Subnet\":\"10.5.34.0/24\",\"Attrs\":{\"PublicIP\":"
-				   "\"192.0.2.1\",\"BackendType\":\"vxlan\",\"BackendData\":"
-				   "{\"VNI\":1,\"VtepMAC\":\"02:00:00:00:00:01\"}},\"Expiration\":"
-				   "\"" LEASE_NEVER "\"}");
+	assert_string_equal(agent, "{\"Subnet\":\"10.5.34.0/"
+				   "24\",\"Attrs\":{\"PublicIP\":\"192.0.2.1\",\"BackendType\":"
+				   "\"vxlan\",\"BackendData\":{\"VNI\":1,\"VtepMAC\":\"02:00:00:00:"
+				   "00:01\"}},\"Expiration\":\"" LEASE_NEVER "\"}");
 	prefix_parse("10.5.0.0/16", &c.network);
 	prefix_parse("10.5.1.0/24", &c.first);
 	prefix_parse("10.5.255.0/24", &c.last);
 	assert_int_equal(lease_render_config(&c, &config), 0);
-	assert_string_equal(config, "{\"Network\":\"10.5.0.0/16\",\"SubnetMin\":\"10.5.1.0\","
-				    "\"SubnetMax\":\"10.5.255.0\",\"SubnetLen\":24,\"Backend\":"
-				    "{\"Type\":\"vxlan\",\"VNI\":1,\"Port\":8472}}");
+	assert_string_equal(
+		config,
+		"{\"Network\":\"10.5.0.0/"
+		"16\",\"SubnetMin\":\"10.5.1.0\",\"SubnetMax\":\"10.5.255.0\",\"SubnetLen\":24,"
+		"\"Backend\":{\"Type\":\"vxlan\",\"VNI\":1,\"Port\":8472}}");
 }
 
 int main(void)

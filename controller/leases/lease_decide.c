@@ -45,8 +45,8 @@ static enum lease_verdict out_of_memory(struct deciding *d)
 }
 
 #define WENT_BACK                                                                                  \
-	"etcd went back: no subnet changes hands before all nodes have said what they hold; try "  \
-	"again later"
+	"etcd went back: no subnet changes its holder before all nodes have reported their "       \
+	"blocks; try again later"
 #define REFUSE(d, ...) (err_set((d)->err, 0, __VA_ARGS__), LEASE_REFUSED)
 
 /* --- what there is -------------------------------------------------------------------------- */
@@ -132,11 +132,11 @@ static enum lease_verdict lock_holder(struct deciding *d, const struct mac *mac)
 	char key[KEY_TEXT];
 
 	if (key_node(key, d->holder) < 0)
-		return REFUSE(d, "%s is no node's name", d->holder);
+		return REFUSE(d, "%s is not a valid node name", d->holder);
 	e = mirror_find(d->mirror, key);
 	if (e && (node_decode(key, e->kv.value, e->kv.value_len, &node, NULL) < 0 ||
 		  !node_is_lease(&node)))
-		return REFUSE(d, "there is a node %s which holds no leases", d->holder);
+		return REFUSE(d, "node %s exists and is not a holder of leases", d->holder);
 	/* Who only reserves says nothing of its tunnel. */
 	if (memcmp(mac, &(struct mac){ { 0 } }, sizeof(*mac)) == 0)
 		mac = &node.vtep.mac;
@@ -154,7 +154,7 @@ static enum lease_verdict put_block(struct deciding *d, const struct block *bloc
 
 	d->ret->block = block->block;
 	if (key_block(key, d->call->network, &block->block) < 0)
-		return REFUSE(d, "this is no block");
+		return REFUSE(d, "this is not a block");
 	if (block_encode(block, &value) < 0)
 		return out_of_memory(d);
 	compare_seen(d, key);
@@ -189,7 +189,7 @@ static enum lease_verdict hold_extent(struct deciding *d)
 
 	if (key_extent(key, d->call->network, d->pool->name) < 0 ||
 	    keys_of_extents(all, d->call->network) < 0)
-		return REFUSE(d, "this is no extent");
+		return REFUSE(d, "this is not an extent");
 	compare_seen(d, key);
 	if (mirror_find(d->mirror, key))
 		return LEASE_DO;
@@ -394,7 +394,7 @@ static enum lease_verdict refresh(struct deciding *d, const struct mirrored *e)
 	bool reserved, repeated;
 
 	if (block_decode(e->kv.key, e->kv.value, e->kv.value_len, &old, NULL) < 0)
-		return REFUSE(d, "%s cannot be read", e->kv.key);
+		return REFUSE(d, "the record %s is invalid", e->kv.key);
 	block = old;
 	reserved = !old.lease.expires[0] && d->call->verb != LEASE_UNRESERVE;
 	fill_lease(d, &block, reserved || d->call->verb == LEASE_RESERVE);
@@ -420,7 +420,7 @@ static enum lease_verdict check_pool(struct deciding *d)
 
 	if (!d->pool)
 		return REFUSE(d,
-			      "network %s has no pool for leases: make one with encapsulation "
+			      "network %s has no pool for leases: create one with encapsulation "
 			      "vxlan and IPv4 addresses",
 			      d->call->network);
 	if (pool_view_check(d->pool, &why) < 0)
@@ -456,7 +456,7 @@ static enum lease_verdict taken_by(struct deciding *d, const struct block *block
 	char text[PREFIX_TEXT];
 
 	return REFUSE(d, "lease taken: %s belongs to node %s", prefix_print(subnet, text),
-		      block->node ?: "unknown: its record cannot be read");
+		      block->node ?: "unknown: its record is invalid");
 }
 
 /* PUT of a lease, POST of a reservation: just this subnet, if it is free or the holder's. */
@@ -489,10 +489,12 @@ static enum lease_verdict take_one(struct deciding *d)
 		return REFUSE(d, "%s is not a /%u of %s", prefix_print(subnet, text),
 			      d->pool->block_size, pool_view_show(d->pool, shown));
 	if ((lost = indexed_by(d, subnet)))
-		return REFUSE(d, "lease taken: %s has lost its block, and is kept for its holder",
+		return REFUSE(d,
+			      "lease taken: %s has lost its block, and the subnet is reserved for "
+			      "its holder",
 			      lost->kv.key);
 	if (d->busy(d->call->network, subnet, d->arg))
-		return REFUSE(d, "lease taken: %s is just being given to another",
+		return REFUSE(d, "lease taken: another client is getting %s now",
 			      prefix_print(subnet, text));
 	return claim(d, subnet, false);
 }
@@ -511,7 +513,7 @@ static const struct mirrored *find_lease(struct deciding *d, struct block *ret,
 	if (!e)
 		err_set(d->err, 0, "there is no lease of %s on network %s", text, d->call->network);
 	else if (!ret->lease.public_ip.family)
-		err_set(d->err, 0, "%s belongs to node %s, whose agent alone gives it back", text,
+		err_set(d->err, 0, "%s belongs to node %s; only its agent can release it", text,
 			ret->node ?: "unknown");
 	else
 		return e;
@@ -591,6 +593,6 @@ enum lease_verdict lease_decide(const struct lease_view *view, const struct leas
 	case LEASE_UNRESERVE:
 		return unreserve(&d);
 	default:
-		return REFUSE(&d, "there is nothing to decide");
+		return REFUSE(&d, "not a request that changes leases");
 	}
 }

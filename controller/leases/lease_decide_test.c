@@ -170,8 +170,8 @@ static void who_has_a_lease_gets_it_again(void **unused)
 		    "put block/default/10.5.1.0-24 " RENEWED "\n"
 		    "put node/lease-192.0.2.5 " OWNER "\n");
 	/* Also from a pool that gives nothing any more. */
-	put("pool/over", "{\"cidr\":\"10.5.0.0/16\",\"blockSize\":24,\"encapsulation\":\"vxlan\","
-			 "\"disabled\":true}");
+	put("pool/over", "{\"cidr\":\"10.5.0.0/"
+			 "16\",\"blockSize\":24,\"encapsulation\":\"vxlan\",\"disabled\":true}");
 	expect_plan(LEASE_RENEW, "10.5.1.0/24", "192.0.2.5",
 		    "if recovery absent\n"
 		    "if block/default/10.5.1.0-24 = 3\n"
@@ -206,14 +206,14 @@ static void what_is_another_s_is_refused(void **unused)
 		       "lease taken: 10.5.1.0/24 belongs to node lease-192.0.2.5");
 	expect_refused(LEASE_RESERVE, "10.5.1.0/24", "192.0.2.6", "lease taken");
 	expect_refused(LEASE_RENEW, "10.5.2.0/24", "192.0.2.6", "belongs to node n1");
-	expect_refused(LEASE_RENEW, "10.5.3.0/24", "192.0.2.6", "cannot be read");
-	expect_refused(LEASE_REVOKE, "10.5.2.0/24", NULL, "whose agent alone");
+	expect_refused(LEASE_RENEW, "10.5.3.0/24", "192.0.2.6", "its record is invalid");
+	expect_refused(LEASE_REVOKE, "10.5.2.0/24", NULL, "only its agent");
 	expect_refused(LEASE_REVOKE, "10.5.4.0/24", NULL, "there is no lease of 10.5.4.0/24");
 	expect_refused(LEASE_RESERVE, "10.5.4.0/25", "192.0.2.6", "is not a /24 of pool over");
 	expect_refused(LEASE_RENEW, "10.6.4.0/24", "192.0.2.6", "is not a /24 of pool over");
 	/* An agent that is called so. */
 	put("node/lease-192.0.2.8", "{\"ipv4\":\"192.0.2.8/24\",\"machine\":\"m\"}");
-	expect_refused(LEASE_ACQUIRE, NULL, "192.0.2.8", "holds no leases");
+	expect_refused(LEASE_ACQUIRE, NULL, "192.0.2.8", "is not a holder of leases");
 }
 
 #define OWN(expires, more)                                                                         \
@@ -350,13 +350,13 @@ static void in_a_recovery_holders_say_what_they_hold(void **unused)
 					 "\"recovery\":\"r1\",\"lease\":",
 					 "put node/lease-192.0.2.5 " SPOKEN "\n", NULL });
 	/* Of another it takes it back, unless that one has said the same in this recovery. */
-	expect_written(LEASE_RENEW, "10.5.1.0/24", "192.0.2.6",
-		       (const char *[]){ "if " A " = ", "put " A " {\"node\":\"lease-192.0.2.6\"",
-					 "delete host/lease-192.0.2.5/ipv4/block/default/"
-					 "10.5.1.0-24\n",
-					 NULL });
-	put(A, "{\"node\":\"lease-192.0.2.5\",\"recovery\":\"r1\",\"lease\":{\"publicIP\":"
-	       "\"192.0.2.5\",\"expires\":\"" LATER "\"}}");
+	expect_written(
+		LEASE_RENEW, "10.5.1.0/24", "192.0.2.6",
+		(const char *[]){ "if " A " = ", "put " A " {\"node\":\"lease-192.0.2.6\"",
+				  "delete host/lease-192.0.2.5/ipv4/block/default/10.5.1.0-24\n",
+				  NULL });
+	put(A, "{\"node\":\"lease-192.0.2.5\",\"recovery\":\"r1\",\"lease\":{\"publicIP\":\"192.0."
+	       "2.5\",\"expires\":\"" LATER "\"}}");
 	expect_refused(LEASE_RENEW, "10.5.1.0/24", "192.0.2.6", "lease taken");
 	counted_on = 0;
 	expect_written(LEASE_ACQUIRE, NULL, "192.0.2.5",

@@ -215,7 +215,7 @@ static void on_reply(const struct store_reply *reply, void *arg)
 	} else if (reply->succeeded) {
 		applied(j, reply->revision);
 	} else if (++j->tries >= TRIES_MAX) {
-		unavailable(j, "others are always a little faster");
+		unavailable(j, "other requests changed the leases too often");
 	} else {
 		jobs->stats.again++;
 		come_again(j, TICK_MS);
@@ -265,12 +265,12 @@ static void note_repeat(struct lease_jobs *jobs, const struct job *j)
 	if (++r->n < REPEATS_WARN || health_reason(jobs->o.health, HEALTH_STORM))
 		return;
 	address_print(&j->wish.public_ip, holder);
-	health_set(jobs->o.health, HEALTH_STORM, LOG_LEVEL_WARNING,
-		   "client %s renews its lease of %s again and again: leases last %u s, and it "
-		   "renews as long before they end (flannel's clients 3600 s). Such renewals are "
-		   "answered slowly and extend nothing: start all controllers with a longer "
-		   "--lease-ttl, such as 86400",
-		   holder, prefix_print(&j->wish.subnet, subnet), jobs->o.ttl);
+	health_set(
+		jobs->o.health, HEALTH_STORM, LOG_LEVEL_WARNING,
+		"client %s keeps renewing its lease of %s: leases last %u s, and it renews them as "
+		"long before their end (flannel's clients: 3600 s). Such renewals are delayed and "
+		"extend nothing: start all controllers with a longer --lease-ttl, such as 86400",
+		holder, prefix_print(&j->wish.subnet, subnet), jobs->o.ttl);
 }
 
 static void start(struct job *j)
@@ -286,7 +286,7 @@ static void start(struct job *j)
 		return;
 	}
 	if (read_clock(jobs, &clock) < 0) {
-		unavailable(j, "no random number");
+		unavailable(j, "cannot get a random number");
 		return;
 	}
 	verdict = lease_decide(jobs->o.view, &j->call, &j->wish, &clock, j->tries > 0, is_busy, j,

@@ -86,7 +86,7 @@ static void reply(struct serve_request *request, char *text, void **kept)
 
 	free(text);
 	if (!shared) {
-		serve_reply_error(request, 503, CNI_CODE_TRY_AGAIN, NULL, "out of memory");
+		serve_reply_error(request, 503, 11, NULL, "out of memory");
 		return;
 	}
 	serve_reply_shared(request, shared);
@@ -106,7 +106,7 @@ static void reply_snapshot(const struct lease_polls *p, struct serve_request *re
 	if (kept && *kept)
 		serve_reply_shared(request, *kept);
 	else if (lease_view_since(p->o.view, network, one, cursor, &text) < 0)
-		serve_reply_error(request, 503, CNI_CODE_TRY_AGAIN, NULL, "out of memory");
+		serve_reply_error(request, 503, 11, NULL, "out of memory");
 	else
 		reply(request, text, kept);
 }
@@ -120,7 +120,7 @@ static void reply_change(struct serve_request *request, struct lease_change *cha
 	if (kept && *kept)
 		serve_reply_shared(request, *kept);
 	else if (lease_change_render(change, one, &text) < 0)
-		serve_reply_error(request, 503, CNI_CODE_TRY_AGAIN, NULL, "out of memory");
+		serve_reply_error(request, 503, 11, NULL, "out of memory");
 	else
 		reply(request, text, kept);
 }
@@ -157,8 +157,7 @@ void lease_polls_look(struct lease_polls *p)
 	for (struct poll *q = TAILQ_FIRST(&p->list); q; q = next) {
 		next = TAILQ_NEXT(q, entry);
 		if (recovering)
-			serve_reply_error(q->request, 503, CNI_CODE_TRY_AGAIN, NULL, "%s",
-					  LEASE_WENT_BACK);
+			serve_reply_error(q->request, 503, 11, NULL, "%s", LEASE_WENT_BACK);
 		else if (doubt)
 			reply_snapshot(p, q->request, q->network, one_of(q), OF_ANOTHER_ETCD);
 		else if (!try_answer(p, q->request, q->network, one_of(q), q->cursor))
@@ -223,7 +222,7 @@ static void wait_for_change(struct lease_polls *p, struct serve_request *request
 	struct poll *q = calloc(1, sizeof(*q));
 
 	if (!q) {
-		serve_reply_error(request, 503, CNI_CODE_TRY_AGAIN, NULL, "out of memory");
+		serve_reply_error(request, 503, 11, NULL, "out of memory");
 		return;
 	}
 	*q = (struct poll){ .polls = p, .request = request, .network = network, .cursor = cursor };
@@ -253,8 +252,8 @@ void lease_polls_add(struct lease_polls *p, struct serve_request *request,
 		return;
 	}
 	if (lease_cursor_parse(next, &cursor) < 0) {
-		serve_reply_error(request, 500, CNI_CODE_IO, NULL,
-				  "next: \"%s\" is no cursor: take it from the last answer",
+		serve_reply_error(request, 500, 5, NULL,
+				  "next: \"%s\" is not a cursor: use that of the last reply",
 				  text_show(next, shown));
 		return;
 	}

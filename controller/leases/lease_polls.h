@@ -17,8 +17,8 @@ struct lease_polls;
 
 /* To who asks while a recovery is open; it may say what it holds itself. */
 #define LEASE_WENT_BACK                                                                            \
-	"etcd went back: leases are shown again when all nodes have said what they hold; renew "   \
-	"yours"
+	"etcd went back: leases are shown again when all nodes have reported their blocks; renew " \
+	"your lease"
 
 struct lease_polls_options {
 	struct store *store;

@@ -130,9 +130,9 @@ static void show_config(const struct lease_server *s, struct serve_request *requ
 	int r;
 
 	if (!p || p->usable.n == 0) {
-		serve_reply_error(request, 500, CNI_CODE_IO, NULL,
-				  "network %s has no pool for leases: make one with encapsulation "
-				  "vxlan and IPv4 addresses",
+		serve_reply_error(request, 500, 5, NULL,
+				  "network %s has no pool for leases: create one with "
+				  "encapsulation vxlan and IPv4 addresses",
 				  network);
 		return;
 	}
@@ -144,7 +144,7 @@ static void show_config(const struct lease_server *s, struct serve_request *requ
 					&c.last);
 	r = r ?: lease_render_config(&c, &text);
 	if (r < 0 || !text)
-		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "%s", strerrordesc_np(-r));
+		serve_reply_error(request, 500, 5, NULL, "%s", strerrordesc_np(-r));
 	else
 		serve_reply_text(request, 200, LEASE_CONTENT_TYPE, text, strlen(text));
 }
@@ -155,7 +155,7 @@ static void show_reservations(const struct lease_server *s, struct serve_request
 	AUTO(free) char *text = NULL;
 
 	if (lease_view_reservations(s->view, network, &text) < 0 || !text)
-		serve_reply_error(request, 503, CNI_CODE_TRY_AGAIN, NULL, "out of memory");
+		serve_reply_error(request, 503, 11, NULL, "out of memory");
 	else
 		serve_reply_text(request, 200, LEASE_CONTENT_TYPE, text, strlen(text));
 }
@@ -169,14 +169,14 @@ static void poll(struct lease_server *s, struct serve_request *request,
 	if (n)
 		lease_polls_add(s->polls, request, n, one, serve_query(request, "next"));
 	else
-		serve_reply_error(request, 500, CNI_CODE_IO, NULL,
-				  "network %s has no pool for leases", call->network);
+		serve_reply_error(request, 500, 5, NULL, "network %s has no pool for leases",
+				  call->network);
 }
 
 static void change(struct lease_server *s, struct serve_request *request,
 		   const struct lease_call *call)
 {
-	AUTO_DONE(lease_wish_done) struct lease_wish wish = { 0 };
+	AUTO(lease_wish_done) struct lease_wish wish = { 0 };
 	struct err err = { "" };
 	const char *body;
 	size_t len;
@@ -186,8 +186,7 @@ static void change(struct lease_server *s, struct serve_request *request,
 	    call->verb == LEASE_RESERVE) {
 		if (lease_wish_parse(call->verb, body, len, &wish, &err) < 0) {
 			s->refused++;
-			serve_reply_error(request, 400, CNI_CODE_CONFIG, err.text,
-					  "the body is not understood");
+			serve_reply_error(request, 400, 7, err.text, "invalid body");
 			return;
 		}
 	}
@@ -204,22 +203,21 @@ static void on_request(struct serve_request *request, void *arg)
 
 	if (r < 0) {
 		s->refused++;
-		serve_reply_error(request, r == -ENOENT ? 404 : 400, CNI_CODE_CONFIG, NULL, "%s",
-				  err.text);
+		serve_reply_error(request, r == -ENOENT ? 404 : 400, 7, NULL, "%s", err.text);
 		return;
 	}
 	s->requests[call.verb]++;
 	/* Another server may be better off, so nobody is told what may be old. */
 	if (!s->followed || !lease_view_ready(s->view)) {
 		serve_reply_error(
-			request, 503, CNI_CODE_TRY_AGAIN, NULL, "%s",
-			"etcd is not followed at the moment, or still being read; try again");
+			request, 503, 11, NULL, "%s",
+			"not connected to etcd, or its keys are still being read; try again");
 		return;
 	}
 	/* What a restore brought back is nobody's before the recovery has ended. */
 	if (lease_view_recovering(s->view) &&
 	    (strcmp(serve_method(request), "GET") == 0 || !lease_view_recovery(s->view)[0])) {
-		serve_reply_error(request, 503, CNI_CODE_TRY_AGAIN, NULL, "%s", LEASE_WENT_BACK);
+		serve_reply_error(request, 503, 11, NULL, "%s", LEASE_WENT_BACK);
 		return;
 	}
 	switch (call.verb) {
@@ -296,13 +294,13 @@ static void try_listen(void *arg)
 	snprintf(part, sizeof(part), "lease-listen/%s", l->address);
 	if (r == 0) {
 		health_clear(s->o.health, part);
-		log_info("lease", "served on %s%s, %u clients at most", l->address,
-			 s->tls ? " by TLS" : "", clients_max());
+		log_info("lease", "listening on %s%s, at most %u clients", l->address,
+			 s->tls ? " with TLS" : "", clients_max());
 		return;
 	}
 	health_set(s->o.health, part, LOG_LEVEL_ERROR,
-		   "cannot listen on --lease-listen %s: %s; it is tried again every %d s: free the "
-		   "port (`ss -ltnp`), or choose another one",
+		   "cannot listen on --lease-listen %s: %s; retrying every %d s: free the port "
+		   "(`ss -ltnp`), or choose another one",
 		   l->address, strerrordesc_np(-r), AGAIN_MS / 1000);
 	timer_set(s->o.timers, &l->again, AGAIN_MS, AGAIN_MS / 3);
 }
@@ -353,8 +351,8 @@ static int add_listener(const char *address, void *arg, struct err *err)
 		return r;
 	if (!s->tls && !address_is_loopback(&at.address))
 		log_warning("lease",
-			    "%s is served without TLS: whoever reaches it can take and delete "
-			    "leases; give --lease-cert, --lease-key and --lease-client-ca",
+			    "%s has no TLS: anyone who can connect can take and delete leases; set "
+			    "--lease-cert, --lease-key and --lease-client-ca",
 			    address);
 	l->server = s;
 	snprintf(l->address, sizeof(l->address), "%s", address);
@@ -434,7 +432,7 @@ void lease_server_reload(struct lease_server *s)
 		return;
 	if (serve_tls_reload(s->tls, &err) < 0)
 		health_set(s->o.health, "lease-certificate", LOG_LEVEL_ERROR,
-			   "%s; the one that was read before stays in use", err.text);
+			   "%s; the previous certificate stays in use", err.text);
 	else
 		health_clear(s->o.health, "lease-certificate");
 }
@@ -459,18 +457,18 @@ void lease_server_metrics(const struct lease_server *s, struct metrics *m)
 	metrics_one(m, "roost_lease_jobs", METRIC_GAUGE,
 		    "Requests that wait for their transaction.", (double)stats.waiting);
 	metrics_family(m, "roost_lease_changes_total", METRIC_COUNTER,
-		       "What was done for clients, by kind.");
+		       "Completed changes for clients, by kind.");
 	metrics_count(m, LABELS({ "kind", "acquired" }), stats.acquired);
 	metrics_count(m, LABELS({ "kind", "renewed" }), stats.renewed);
 	metrics_count(m, LABELS({ "kind", "repeated" }), stats.repeated);
 	metrics_count(m, LABELS({ "kind", "revoked" }), stats.revoked);
 	metrics_count(m, LABELS({ "kind", "reserved" }), stats.reserved);
 	metrics_family(m, "roost_lease_refusals_total", METRIC_COUNTER,
-		       "Requests that were refused: not understood, for good, or to come again.");
+		       "Requests that were refused: invalid, for good, or temporarily.");
 	metrics_count(m, LABELS({ "reason", "bad-request" }), s->refused);
 	metrics_count(m, LABELS({ "reason", "refused" }), stats.refused);
 	metrics_count(m, LABELS({ "reason", "unavailable" }), stats.unavailable);
 	metrics_family(m, "roost_lease_conflicts_total", METRIC_COUNTER,
-		       "Transactions for clients that met a change and were decided anew.");
+		       "Transactions for clients that met a change and were decided again.");
 	metrics_count(m, NULL, stats.again);
 }

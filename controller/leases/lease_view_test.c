@@ -202,8 +202,8 @@ static void who_comes_back_learns_that_its_lease_is_gone_or_another_s(void **unu
 	/* Given after that cursor: another one, whoever has it. */
 	expect_since(now - 1, GONE(1), "");
 	/* Taken back, and kept: nobody is shown it. */
-	put(A, "{\"node\":\"lease-192.0.2.5\",\"pool\":\"over\",\"lease\":{\"publicIP\":"
-	       "\"192.0.2.5\",\"expires\":\"" THEN "\",\"revoked\":true}}");
+	put(A, "{\"node\":\"lease-192.0.2.5\",\"pool\":\"over\",\"lease\":{\"publicIP\":\"192.0.2."
+	       "5\",\"expires\":\"" THEN "\",\"revoked\":true}}");
 	lease_view_settle(view);
 	expect_since(now - 1, GONE(1), "");
 	/* Revisions of an etcd that is no more say nothing. */
@@ -237,8 +237,8 @@ static void the_first_pool_that_gives_is_chosen(void **unused)
 	begin();
 	put("pool/a", "{\"cidr\":\"10.4.0.0/16\",\"encapsulation\":\"vxlan\",\"disabled\":true}");
 	assert_string_equal(lease_view_pool(view, "default")->name, "over");
-	put("pool/b", "{\"cidr\":\"10.3.0.0/16\",\"encapsulation\":\"vxlan\",\"nodeSelector\":"
-		      "\"has(gpu)\"}");
+	put("pool/b",
+	    "{\"cidr\":\"10.3.0.0/16\",\"encapsulation\":\"vxlan\",\"nodeSelector\":\"has(gpu)\"}");
 	assert_string_equal(lease_view_pool(view, "default")->name, "over");
 	/* With none that gives, those who have something of the first may keep it. */
 	put("pool/over", NULL);

@@ -52,7 +52,7 @@ static int unknown_verb(const struct command *table, const char *noun, const cha
 
 	verbs_of(table, noun, all, sizeof(all));
 	if (!verb)
-		return err_set(err, CTL_USAGE, "roostctl %s wants a verb: %s", noun, all);
+		return err_set(err, CTL_USAGE, "roostctl %s needs a verb: %s", noun, all);
 	for (const struct command *c = table; c->noun; c++)
 		if (strcmp(c->noun, noun) == 0 && c->verb)
 			nearest_try(&near, c->verb);
@@ -70,7 +70,7 @@ int command_find(const struct command *table, const char *const *words, size_t n
 	bool noun = false;
 
 	if (n == 0)
-		return err_set(err, CTL_USAGE, "what shall it be? See roostctl --help");
+		return err_set(err, CTL_USAGE, "no command given, see roostctl --help");
 	for (const struct command *c = table; c->noun; c++) {
 		if (strcmp(c->noun, words[0]) != 0)
 			continue;
@@ -121,7 +121,7 @@ int command_check(const struct command *c, size_t n_arguments, const struct ctl_
 
 		if (def->only_flag && is_given(def, s) && !command_takes(c, def->name))
 			return err_set(err, CTL_USAGE,
-				       "--%s is no flag of \"%s\", see roostctl %s --help",
+				       "--%s is not a flag of \"%s\", see roostctl %s --help",
 				       def->name, name, name);
 	}
 	return 0;

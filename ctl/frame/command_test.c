@@ -82,8 +82,8 @@ static void what_is_unknown_is_refused_with_the_nearest(void **unused)
 	refused("unknown verb \"lsit\" of pool: perhaps \"list\"?", WORDS("pool", "lsit"));
 	refused("unknown verb \"frobnicate\" of pool, which has: list, show, delete",
 		WORDS("pool", "frobnicate"));
-	refused("roostctl pool wants a verb: list, show, delete", WORDS("pool"));
-	refused("what shall it be? See roostctl --help", NULL, 0);
+	refused("roostctl pool needs a verb: list, show, delete", WORDS("pool"));
+	refused("no command given, see roostctl --help", NULL, 0);
 }
 
 static void check(const struct command *c, size_t n, struct ctl_settings s, const char *sentence)
@@ -106,9 +106,9 @@ static void arguments_and_flags_fit_the_command(void **unused)
 	check(&table[0], 0, (struct ctl_settings){ .watch = 1 }, NULL);
 	check(&table[2], 1, (struct ctl_settings){ .yes = 1 }, NULL);
 	check(&table[1], 1, (struct ctl_settings){ .yes = 1 },
-	      "--yes is no flag of \"pool show\", see roostctl pool show --help");
+	      "--yes is not a flag of \"pool show\", see roostctl pool show --help");
 	check(&table[1], 1, (struct ctl_settings){ .file = "x" },
-	      "--file is no flag of \"pool show\", see roostctl pool show --help");
+	      "--file is not a flag of \"pool show\", see roostctl pool show --help");
 }
 
 static void help_is_for_all_for_a_noun_and_for_one(void **unused)

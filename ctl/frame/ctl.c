@@ -96,7 +96,8 @@ int ctl_etcd_failed(int r, struct err *err)
 	struct err said = *err;
 
 	if (r == -ENOTCONN || r == -ETIMEDOUT || r == -EAGAIN)
-		return err_set(err, r, "%s; is it running, and is --etcd right?", said.text);
+		return err_set(err, r, "%s; check that etcd is running and that --etcd is right",
+			       said.text);
 	return r;
 }
 
@@ -184,7 +185,7 @@ int ctl_ask(struct ctl *ctl, const char *question, struct err *err)
 		return 0;
 	if (!isatty(STDIN_FILENO))
 		return err_set(err, CTL_USAGE,
-			       "not done: there is no terminal to ask on, so this wants --yes");
+			       "not done: there is no terminal to ask on; use --yes");
 	fprintf(stderr, "%s [y/N] ", question);
 	fflush(stderr);
 	if (fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y'))

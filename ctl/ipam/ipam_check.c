@@ -184,14 +184,13 @@ static void tell_people(struct ctl *ctl, const struct look *l)
 	for (size_t i = 0; i < f->n; i++)
 		tell_finding(&ctl->out, &f->v[i]);
 	if (!l->local)
-		out_say(&ctl->out, "Only etcd was looked at, this node was left out: %s",
-			l->left_out.text);
+		out_say(&ctl->out, "Only etcd was checked, not this node: %s", l->left_out.text);
 	else if (l->left_out.text[0])
-		out_say(&ctl->out, "Left out: %s", l->left_out.text);
+		out_say(&ctl->out, "Not checked: %s", l->left_out.text);
 	if (!f->n)
 		out_say(&ctl->out, "Nothing found, at revision %" PRId64 " of etcd", l->revision);
 	else
-		out_say(&ctl->out, "%zu found, of which --repair can mend %zu", f->n, n);
+		out_say(&ctl->out, "%zu found, of which --repair can repair %zu", f->n, n);
 }
 
 /* --- mending -------------------------------------------------------------------------------- */
@@ -305,7 +304,7 @@ static int ask(struct ctl *ctl, size_t n, struct err *err)
 {
 	char question[64];
 
-	snprintf(question, sizeof(question), "Do what --repair says above, %zu time%s?", n,
+	snprintf(question, sizeof(question), "Make the %zu repair%s shown above?", n,
 		 n == 1 ? "" : "s");
 	return ctl_ask(ctl, question, err);
 }

@@ -67,9 +67,8 @@ static void use_is_counted_by_pool_node_and_block(void **unused)
 	       "{\"name\":\"bad\",\"blocks\":0,\"used\":0,\"inBlocks\":0,\"state\":\"invalid\","
 	       "\"problem\":\"pool/bad: field \\\"cidr\\\": is missing\"}\n"
 	       "{\"name\":\"web\",\"network\":\"default\",\"cidr\":\"10.1.0.0/"
-	       "29\",\"blockSize\":30,"
-	       "\"blocksMax\":2,\"addresses\":7,\"disabled\":false,\"blocks\":2,\"used\":4,"
-	       "\"inBlocks\":7,\"state\":\"ok\"}\n"
+	       "29\",\"blockSize\":30,\"blocksMax\":2,\"addresses\":7,\"disabled\":false,"
+	       "\"blocks\":2,\"used\":4,\"inBlocks\":7,\"state\":\"ok\"}\n"
 	       "{\"name\":\"old\",\"network\":\"default\",\"blocks\":1,\"used\":0,\"inBlocks\":64,"
 	       "\"state\":\"deleted\"}\n");
 	expect(some, sizeof(some) / sizeof(*some), "nodes",
@@ -78,14 +77,14 @@ static void use_is_counted_by_pool_node_and_block(void **unused)
 	       "{\"name\":\"n9\",\"blocks\":1,\"used\":0,\"inBlocks\":64,\"state\":\"unknown\"}\n");
 	expect(some, sizeof(some) / sizeof(*some), "blocks",
 	       "{\"block\":\"10.1.0.0/"
-	       "30\",\"network\":\"default\",\"pool\":\"web\",\"node\":\"n1\","
-	       "\"used\":3,\"free\":0}\n"
+	       "30\",\"network\":\"default\",\"pool\":\"web\",\"node\":\"n1\",\"used\":3,\"free\":"
+	       "0}\n"
 	       "{\"block\":\"10.1.0.4/"
-	       "30\",\"network\":\"default\",\"pool\":\"web\",\"node\":\"n2\","
-	       "\"used\":1,\"free\":3}\n"
+	       "30\",\"network\":\"default\",\"pool\":\"web\",\"node\":\"n2\",\"used\":1,\"free\":"
+	       "3}\n"
 	       "{\"block\":\"10.9.0.0/"
-	       "26\",\"network\":\"default\",\"pool\":\"old\",\"node\":\"n9\","
-	       "\"used\":0,\"free\":64}\n");
+	       "26\",\"network\":\"default\",\"pool\":\"old\",\"node\":\"n9\",\"used\":0,\"free\":"
+	       "64}\n");
 }
 
 static void a_pool_is_full_or_differs_or_is_disabled(void **unused)
@@ -104,21 +103,17 @@ static void a_pool_is_full_or_differs_or_is_disabled(void **unused)
 
 	expect(full, 5, "pools",
 	       "{\"name\":\"off\",\"network\":\"default\",\"cidr\":\"10.2.0.0/"
-	       "24\",\"blockSize\":26,"
-	       "\"blocksMax\":4,\"addresses\":256,\"disabled\":true,\"preallocate\":1,\"blocks\":0,"
-	       "\"used\":0,\"inBlocks\":0,\"state\":\"disabled\"}\n"
+	       "24\",\"blockSize\":26,\"blocksMax\":4,\"addresses\":256,\"disabled\":true,"
+	       "\"preallocate\":1,\"blocks\":0,\"used\":0,\"inBlocks\":0,\"state\":\"disabled\"}\n"
 	       "{\"name\":\"web\",\"network\":\"default\",\"cidr\":\"10.1.0.0/"
-	       "32\",\"blockSize\":32,"
-	       "\"blocksMax\":1,\"addresses\":1,\"disabled\":false,\"blocks\":1,\"used\":1,"
-	       "\"inBlocks\":1,\"state\":\"full\"}\n");
+	       "32\",\"blockSize\":32,\"blocksMax\":1,\"addresses\":1,\"disabled\":false,"
+	       "\"blocks\":1,\"used\":1,\"inBlocks\":1,\"state\":\"full\"}\n");
 	expect(differs, 2, "pools",
 	       "{\"name\":\"web\",\"network\":\"default\",\"cidr\":\"10.1.0.0/"
-	       "24\",\"blockSize\":26,"
-	       "\"blocksMax\":4,\"addresses\":256,\"disabled\":false,\"blocks\":0,\"used\":0,"
-	       "\"inBlocks\":0,\"state\":\"differs\",\"problem\":\"pool web says 10.1.0.0/23 in "
-	       "blocks of /26, but blocks "
-	       "are already cut from 10.1.0.0/24 as /26: the edit has no effect until the last of "
-	       "them is released\"}\n");
+	       "24\",\"blockSize\":26,\"blocksMax\":4,\"addresses\":256,\"disabled\":false,"
+	       "\"blocks\":0,\"used\":0,\"inBlocks\":0,\"state\":\"differs\",\"problem\":\"pool "
+	       "web says 10.1.0.0/23 in blocks of /26, but blocks are already cut from 10.1.0.0/24 "
+	       "as /26: the edit has no effect until the last of them is released\"}\n");
 }
 
 static void bar_is(int64_t used, int64_t of, unsigned width, const char *want)

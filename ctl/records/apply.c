@@ -81,7 +81,7 @@ static int apply_one(const struct kind *kind, const char *name, struct json_obje
 		return err_wrap(err, -EINVAL, "%s", key);
 	}
 	if (is_twice(a, key))
-		return err_set(err, -EINVAL, "%s is there twice", key);
+		return err_set(err, -EINVAL, "%s appears twice", key);
 	r = json_print(fields, &value);
 	if (r == 0)
 		r = change_list_add(&a->changes, kind, key, value, kv ? kv->mod_revision : 0);
@@ -155,7 +155,7 @@ int apply_run(struct ctl *ctl, struct err *err)
 	if (!ctl->settings->file[0])
 		return err_set(
 			err, CTL_USAGE,
-			"apply wants -f FILE; - is standard input, see roostctl apply --help");
+			"apply needs -f FILE (- is standard input), see roostctl apply --help");
 	r = read_input(ctl->settings->file, &text, &len, err);
 	for (int i = 0; r == 0 && i < CHANGE_TRIES; i++) {
 		r = apply_text(ctl, text, len, &outcomes, err);

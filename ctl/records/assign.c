@@ -103,7 +103,7 @@ static int labels_value(const char *text, struct json_object **ret, struct err *
 		struct json_object *value = NULL;
 
 		if (text[name] != '=')
-			return err_set(err, -EINVAL, "labels are typed as key=value,key=value");
+			return err_set(err, -EINVAL, "labels have the form key=value,key=value");
 		if (!key || text_value(text + name + 1, n - name - 1, &value) < 0)
 			return -ENOMEM;
 		json_object_object_add(object, key, value);

@@ -91,7 +91,7 @@ static void mistakes_are_told_with_what_was_meant(void **unused)
 	REFUSES(pool_record, "exclude=[1",
 		"field \"exclude\": not valid JSON at byte 7: array value separator ',' expected");
 	REFUSES(spec_record, "labels=zone",
-		"field \"labels\": labels are typed as key=value,key=value");
+		"field \"labels\": labels have the form key=value,key=value");
 }
 
 static void fields_that_nobody_knows_are_found_at_any_depth(void **unused)
@@ -108,8 +108,9 @@ static void fields_that_nobody_knows_are_found_at_any_depth(void **unused)
 	assert_true(assign_unknown(&filter_record, bad, field));
 	assert_string_equal(field, "rules.match.comunity");
 	assert_int_equal(assign_refuse_unknown(&filter_record, field, &err), -EINVAL);
-	assert_string_equal(err.text, "unknown field \"rules.match.comunity\": perhaps "
-				      "\"rules.match.community\"?");
+	assert_string_equal(
+		err.text,
+		"unknown field \"rules.match.comunity\": perhaps \"rules.match.community\"?");
 }
 
 static void defaults_are_filled_in_and_what_is_absent_stays_so(void **unused)

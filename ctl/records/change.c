@@ -278,8 +278,8 @@ int change_write(struct ctl *ctl, const struct change *changes, size_t n, const 
 		return r;
 	if (n > CHANGES_MAX)
 		return err_set(err, -E2BIG,
-			       "%zu records are more than the %d that are changed at once: apply "
-			       "them in parts",
+			       "%zu records are too many for one transaction, which can change %d: "
+			       "apply them in parts",
 			       n, CHANGES_MAX);
 	make_request(&request, ctl, changes, n, world);
 	if (request.failed)
@@ -288,11 +288,10 @@ int change_write(struct ctl *ctl, const struct change *changes, size_t n, const 
 	r = store_sync_txn(store, &txn, ctl->timeout_ms, on_reply, &outcome, err);
 	if (r < 0 && outcome.unknown)
 		return err_wrap(err, r,
-				"this may have been done or not, look before you try again");
+				"it is unknown whether this was done: check before you try again");
 	if (r < 0)
 		return ctl_etcd_failed(r, err);
 	if (!outcome.succeeded)
-		return err_set(err, -EBUSY,
-			       "somebody else has changed these records meanwhile: try again");
+		return err_set(err, -EBUSY, "these records have changed meanwhile: try again");
 	return 0;
 }

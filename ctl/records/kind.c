@@ -48,7 +48,7 @@ int kind_need(const char *name, const struct kind **ret, struct err *err)
 	if (near.name[0])
 		return err_set(err, CTL_USAGE, "unknown kind \"%s\": perhaps \"%s\"?", shown,
 			       near.name);
-	return err_set(err, CTL_USAGE, "unknown kind \"%s\", there are: %s", shown, all);
+	return err_set(err, CTL_USAGE, "unknown kind \"%s\", known are: %s", shown, all);
 }
 
 bool kind_is_single(const struct kind *kind)
@@ -67,8 +67,8 @@ int kind_key(const struct kind *kind, const char *name, char *text, struct err *
 	n = snprintf(text, KEY_TEXT, "%s%s", kind->beginning, name);
 	if (n < KEY_TEXT && key_parse(text, &key) == 0 && key.kind == kind->key)
 		return 0;
-	return err_set(err, -EINVAL, "%s: \"%s\" is no name: its keys have the form %s", kind->name,
-		       text_show(name, shown), key_pattern(kind->key));
+	return err_set(err, -EINVAL, "%s: \"%s\" is not a name: its keys have the form %s",
+		       kind->name, text_show(name, shown), key_pattern(kind->key));
 }
 
 const char *kind_name(const struct kind *kind, const char *key)

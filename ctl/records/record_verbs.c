@@ -134,10 +134,10 @@ static int create_once(struct ctl *ctl, struct work *w, struct err *err)
 	if (r < 0)
 		return r;
 	if (w->kv)
-		return err_set(err, -EEXIST,
-			       "%s %s exists already: change it with roostctl %s edit %s "
-			       "FIELD=VALUE",
-			       w->kind->name, w->name, w->kind->name, w->name);
+		return err_set(
+			err, -EEXIST,
+			"%s %s exists already: change it with roostctl %s edit %s FIELD=VALUE",
+			w->kind->name, w->name, w->kind->name, w->name);
 	return work_put(ctl, w, object, err);
 }
 
@@ -211,7 +211,7 @@ static int edit_by_hand(struct ctl *ctl, struct work *w, struct err *err)
 		unlink(path);
 	if (path && r < 0) {
 		why = *err;
-		err_set(err, r, "%s; what you wrote is in %s", why.text, path);
+		err_set(err, r, "%s; your text is in %s", why.text, path);
 	}
 	return r;
 }

@@ -22,19 +22,19 @@ static int one_record(struct walk *w, struct json_object *object)
 	const struct kind *kind;
 
 	if (!json_object_is_type(object, json_type_object))
-		return err_set(w->err, -EINVAL, "is no JSON object");
+		return err_set(w->err, -EINVAL, "is not a JSON object");
 	kind_at = json_need(&root, "kind");
 	if (json_read_text(kind_at, JSON_STRING_MAX, &kind_text) < 0 ||
 	    kind_need(kind_text, &kind, w->err) < 0)
 		return -EINVAL;
 	if (!kind->written)
-		return err_set(w->err, -EINVAL, "kind \"%s\" is written by the agents alone",
+		return err_set(w->err, -EINVAL, "kind \"%s\" is written by agents only",
 			       kind->name);
 	name_at = kind_is_single(kind) ? json_member(&root, "name") : json_need(&root, "name");
 	if (json_read_text(name_at, JSON_STRING_MAX, &name) < 0)
 		return -EINVAL;
 	if (kind_is_single(kind) && *name)
-		return err_set(w->err, -EINVAL, "%s has no name: there is just one", kind->name);
+		return err_set(w->err, -EINVAL, "%s has no name: there is only one", kind->name);
 	return 0;
 }
 
@@ -97,7 +97,7 @@ static int values(struct walk *w, const char *text, size_t len)
 		why = json_tokener_get_error(tok);
 		at += json_tokener_get_parse_end(tok);
 		if (why == json_tokener_continue)
-			return err_set(w->err, -EINVAL, "ends within a record");
+			return err_set(w->err, -EINVAL, "ends inside a record");
 		if (why != json_tokener_success)
 			return err_set(w->err, -EINVAL, "not valid JSON at byte %zu: %s", at + 1,
 				       json_tokener_error_desc(why));
@@ -123,6 +123,6 @@ int records_text(const char *text, size_t len, records_text_fn *fn, void *arg, s
 	r = json_blank_comments(copy, len, err);
 	r = r < 0 ? r : values(&w, copy, len);
 	if (r == 0 && w.number == 0)
-		return err_set(err, -EINVAL, "there is no record in it");
+		return err_set(err, -EINVAL, "it contains no record");
 	return r;
 }

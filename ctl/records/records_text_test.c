@@ -50,20 +50,20 @@ static void one_an_array_or_several(void **unused)
 
 static void what_is_wrong_is_told_with_its_place(void **unused)
 {
-	REFUSES("", "there is no record in it");
-	REFUSES("[]", "there is no record in it");
-	REFUSES("{\"kind\":\"pool\"", "ends within a record");
+	REFUSES("", "it contains no record");
+	REFUSES("[]", "it contains no record");
+	REFUSES("{\"kind\":\"pool\"", "ends inside a record");
 	REFUSES("{\"kind\" 1}",
 		"not valid JSON at byte 9: object property name separator ':' expected");
-	REFUSES("[7]", "record 1: is no JSON object");
+	REFUSES("[7]", "record 1: is not a JSON object");
 	REFUSES("{\"kind\":\"config\"} {\"name\":\"a\"}", "record 2: field \"kind\": is missing");
 	REFUSES("{\"kind\":\"pol\",\"name\":\"a\"}",
 		"record 1: unknown kind \"pol\": perhaps \"pool\"?");
 	REFUSES("{\"kind\":\"pool\"}", "record 1: field \"name\": is missing");
 	REFUSES("{\"kind\":\"config\",\"name\":\"a\"}",
-		"record 1: config has no name: there is just one");
+		"record 1: config has no name: there is only one");
 	REFUSES("{\"kind\":\"block\",\"name\":\"a\"}",
-		"record 1: kind \"block\" is written by the agents alone");
+		"record 1: kind \"block\" is written by agents only");
 }
 
 int main(void)
