@@ -29,7 +29,7 @@ static void address_row(const struct address_record *a, struct tree *t)
 
 static int address_list_row(const struct ctl_kv *kv, void *arg, struct json_object *array)
 {
-	AUTO(address_record_done) struct address_record a = { 0 };
+	AUTO_DONE(address_record_done) struct address_record a = { 0 };
 	const struct block *block = arg;
 	struct tree t;
 	int r = address_record_decode(kv->key, kv->value, kv->value_len, &a, NULL);
@@ -84,7 +84,7 @@ const struct command_list address_list = {
 static int block_of(struct ctl *ctl, const struct address *a, const char *network,
 		    struct block *ret, bool *ret_found, struct err *err)
 {
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	int r = ctl_read(ctl, KEYS_BLOCK, &kvs, err);
 
 	*ret_found = false;
@@ -132,7 +132,7 @@ int address_show(struct ctl *ctl, struct err *err)
 {
 	const char *network = ctl->n_args > 1 ? ctl->args[1] : NULL;
 	AUTO(json_put) struct json_object *row = NULL, *object = NULL;
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	struct address a;
 	struct tree t;
 	bool owned = false;

@@ -50,7 +50,7 @@ static void invalid_row(const char *key, const char *problem, struct tree *t)
 
 static int block_list_row(const struct ctl_kv *kv, void *arg, struct json_object *array)
 {
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	const struct ctl *ctl = arg;
 	struct err why = { "" };
 	struct tree t;
@@ -70,7 +70,7 @@ static int block_list_row(const struct ctl_kv *kv, void *arg, struct json_object
 
 static int lease_list_row(const struct ctl_kv *kv, void *arg, struct json_object *array)
 {
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	const struct ctl *ctl = arg;
 	struct tree t;
 	int r = block_decode(kv->key, kv->value, kv->value_len, &block, NULL);
@@ -181,8 +181,8 @@ static int show_block(struct ctl *ctl, const struct block *block, bool lease, st
 
 int block_show(struct ctl *ctl, struct err *err)
 {
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	const struct ctl_kv *kv = NULL;
 	int r = read_block(ctl, &kvs, &kv, &block, err);
 
@@ -204,8 +204,8 @@ static int read_lease(struct ctl *ctl, struct ctl_kvs *kvs, const struct ctl_kv 
 
 int lease_show(struct ctl *ctl, struct err *err)
 {
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	const struct ctl_kv *kv = NULL;
 	int r = read_lease(ctl, &kvs, &kv, &block, err);
 
@@ -217,7 +217,7 @@ int lease_show(struct ctl *ctl, struct err *err)
 static bool has_other(const struct ctl_kvs *kvs, const struct ctl_kv *kv, const char *holder)
 {
 	for (size_t i = 0; i < kvs->n; i++) {
-		AUTO(block_done) struct block block = { 0 };
+		AUTO_DONE(block_done) struct block block = { 0 };
 
 		if (&kvs->v[i] != kv &&
 		    block_decode(kvs->v[i].key, kvs->v[i].value, kvs->v[i].value_len, &block,
@@ -231,7 +231,7 @@ static bool has_other(const struct ctl_kvs *kvs, const struct ctl_kv *kv, const 
 static int add(struct ctl *ctl, struct change_list *changes, const char *key, bool keep,
 	       struct err *err)
 {
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	int r = ctl_read_one(ctl, key, &kvs, err);
 
 	if (r < 0 || !kvs.n)
@@ -266,9 +266,9 @@ static int add_block(struct change_list *changes, const struct ctl_kv *kv,
 
 int lease_delete(struct ctl *ctl, struct err *err)
 {
-	AUTO(change_list_done) struct change_list changes = { 0 };
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(change_list_done) struct change_list changes = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	char node[KEY_TEXT], index[KEY_TEXT], text[PREFIX_TEXT];
 	const struct ctl_kv *kv = NULL;
 	char now[TIME_TEXT];

@@ -294,8 +294,8 @@ static void offer_key(struct ctl *ctl, const struct completion *c, const char *k
 /* With the flags that stand on the line. */
 static void offer_names(struct ctl *ctl, const struct completion *c)
 {
-	AUTO(ctl_settings_done) struct ctl_settings typed = { 0 };
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(ctl_settings_done) struct ctl_settings typed = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	const struct ctl_settings *before = ctl->settings;
 	const char **argv = calloc(ctl->n_args + 2, sizeof(*argv));
 	enum options_verb verb = OPTIONS_RUN;

@@ -32,7 +32,7 @@ static int fail(int r, const struct err *err)
 	return exit_code(r);
 }
 
-static void ctl_done_auto(struct ctl *ctl)
+static void ctl_done(struct ctl *ctl)
 {
 	store_free(ctl->store);
 	sd_event_unref(ctl->event);
@@ -40,7 +40,7 @@ static void ctl_done_auto(struct ctl *ctl)
 
 static int run(const struct ctl_settings *s)
 {
-	AUTO(ctl_done)
+	AUTO_DONE(ctl_done)
 	struct ctl ctl = {
 		.settings = s,
 		.out = out_make(stdout, s),

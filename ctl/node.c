@@ -23,7 +23,7 @@ struct nodes {
 	struct json_object *held; /* node -> number of its blocks: there are many of both */
 };
 
-static void nodes_done_auto(struct nodes *n)
+static void nodes_done(struct nodes *n)
 {
 	ctl_kvs_done(&n->nodes);
 	ctl_kvs_done(&n->specs);
@@ -39,7 +39,7 @@ static int count_blocks(struct nodes *n)
 	n->held = json_object_new_object();
 	for (size_t i = 0; n->held && i < n->blocks.n; i++) {
 		const struct ctl_kv *kv = &n->blocks.v[i];
-		AUTO(block_done) struct block block = { 0 };
+		AUTO_DONE(block_done) struct block block = { 0 };
 		struct json_object *count = NULL;
 
 		if (block_decode(kv->key, kv->value, kv->value_len, &block, NULL) < 0)
@@ -104,7 +104,7 @@ static size_t nodes_count_blocks(const struct nodes *n, const char *node)
 
 static int nodes_count_addresses(struct ctl *ctl, const char *node, size_t *ret, struct err *err)
 {
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	char beginning[KEY_TEXT];
 	int r = keys_of_host_addresses(beginning, node);
 
@@ -148,7 +148,7 @@ static void add_tunnel(const struct node_vtep *vtep, struct tree *t)
 static void add_record(const struct nodes *n, const char *node, struct tree *t)
 {
 	const struct ctl_kv *kv = find(&n->nodes, KEYS_NODE, node);
-	AUTO(node_done) struct node record = { 0 };
+	AUTO_DONE(node_done) struct node record = { 0 };
 	struct err err = { "" };
 
 	if (!kv)
@@ -265,7 +265,7 @@ static int node_list_read(struct ctl *ctl, struct json_object **ret, struct err 
 {
 	AUTO(json_put)
 	struct json_object *array = json_object_new_array(), *names = json_object_new_object();
-	AUTO(nodes_done) struct nodes nodes = { 0 };
+	AUTO_DONE(nodes_done) struct nodes nodes = { 0 };
 	int r = nodes_read(ctl, NULL, &nodes, err);
 
 	if (r < 0)
@@ -323,7 +323,7 @@ static void add_blocks(const struct nodes *n, const char *node, struct tree *t)
 
 	for (size_t i = 0; r == 0 && i < n->blocks.n; i++) {
 		const struct ctl_kv *kv = &n->blocks.v[i];
-		AUTO(block_done) struct block block = { 0 };
+		AUTO_DONE(block_done) struct block block = { 0 };
 		struct tree row;
 
 		if (block_decode(kv->key, kv->value, kv->value_len, &block, NULL) < 0 ||
@@ -344,7 +344,7 @@ int node_show(struct ctl *ctl, struct err *err)
 	AUTO(json_put)
 	struct json_object *row = NULL, *all = NULL, *status = NULL, *removed = NULL,
 			   *record = NULL, *spec = NULL;
-	AUTO(nodes_done) struct nodes nodes = { 0 };
+	AUTO_DONE(nodes_done) struct nodes nodes = { 0 };
 	const char *node = ctl->args[0];
 	struct tree t;
 	int r = nodes_read(ctl, node, &nodes, err);
@@ -385,8 +385,8 @@ typedef int spec_fn(struct json_object *spec, void *arg, struct err *err);
 static int spec_once(struct ctl *ctl, const char *key, spec_fn *fn, void *arg, struct err *err)
 {
 	AUTO(json_put) struct json_object *spec = NULL, *old = NULL;
-	AUTO(change_list_done) struct change_list changes = { 0 };
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(change_list_done) struct change_list changes = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	const struct world no_world = { 0 };
 	char *value = NULL;
 	int r = ctl_read_one(ctl, key, &kvs, err);
@@ -414,7 +414,7 @@ static int spec_once(struct ctl *ctl, const char *key, spec_fn *fn, void *arg, s
 
 static int spec_update(struct ctl *ctl, const char *node, spec_fn *fn, void *arg, struct err *err)
 {
-	AUTO(nodes_done) struct nodes nodes = { 0 };
+	AUTO_DONE(nodes_done) struct nodes nodes = { 0 };
 	char key[KEY_TEXT];
 	int r = nodes_read(ctl, node, &nodes, err);
 
@@ -556,8 +556,8 @@ static int say_held(struct ctl *ctl, const struct nodes *n, const char *node, bo
 
 int node_delete(struct ctl *ctl, struct err *err)
 {
-	AUTO(change_list_done) struct change_list changes = { 0 };
-	AUTO(nodes_done) struct nodes nodes = { 0 };
+	AUTO_DONE(change_list_done) struct change_list changes = { 0 };
+	AUTO_DONE(nodes_done) struct nodes nodes = { 0 };
 	AUTO(json_put) struct json_object *status = NULL;
 	const char *node = ctl->args[0];
 	const struct ctl_kv *kv = NULL;

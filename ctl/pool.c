@@ -39,7 +39,7 @@ static void add(struct json_object *use, const char *name, int64_t n)
 
 static bool add_block(struct json_object *all, const struct ctl_kv *kv)
 {
-	AUTO(block_done) struct block block = { 0 };
+	AUTO_DONE(block_done) struct block block = { 0 };
 	struct json_object *use;
 
 	if (block_decode(kv->key, kv->value, kv->value_len, &block, NULL) < 0)
@@ -119,7 +119,7 @@ struct pools_read {
 	struct json_object *use; /* see pool_use() */
 };
 
-static void pools_read_done_auto(struct pools_read *p)
+static void pools_read_done(struct pools_read *p)
 {
 	ctl_kvs_done(&p->pools);
 	ctl_kvs_done(&p->extents);
@@ -231,7 +231,7 @@ static int pool_rows(const struct pools_read *in, struct json_object *array)
 
 static int pool_list_read(struct ctl *ctl, struct json_object **ret, struct err *err)
 {
-	AUTO(pools_read_done) struct pools_read in = { 0 };
+	AUTO_DONE(pools_read_done) struct pools_read in = { 0 };
 	AUTO(json_put) struct json_object *array = json_object_new_array();
 	int r = read_all(ctl, &in, err);
 
@@ -256,7 +256,7 @@ const struct command_list pool_list = {
 /* All that the list has, and every field. */
 int pool_show(struct ctl *ctl, struct err *err)
 {
-	AUTO(pools_read_done) struct pools_read in = { 0 };
+	AUTO_DONE(pools_read_done) struct pools_read in = { 0 };
 	AUTO(json_put) struct json_object *object = NULL;
 	const struct ctl_kv *kv = NULL;
 	char key[KEY_TEXT];
@@ -284,7 +284,7 @@ int pool_show(struct ctl *ctl, struct err *err)
 
 static bool is_of(const struct ctl_kv *kv, const char *pool)
 {
-	AUTO(address_record_done) struct address_record address = { 0 };
+	AUTO_DONE(address_record_done) struct address_record address = { 0 };
 
 	return address_record_decode(kv->key, kv->value, kv->value_len, &address, NULL) == 0 &&
 	       strcmp(address.pool, pool) == 0;
@@ -297,7 +297,7 @@ static const char *plural(int64_t n, const char *one, const char *more)
 
 int pool_touched(struct ctl *ctl, const char *pool, char **ret, struct err *err)
 {
-	AUTO(ctl_kvs_done) struct ctl_kvs blocks = { 0 }, hosts = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs blocks = { 0 }, hosts = { 0 };
 	AUTO(json_put) struct json_object *all = NULL;
 	const struct ctl_kvs no_status = { 0 };
 	struct json_object *use = NULL;

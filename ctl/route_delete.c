@@ -20,7 +20,7 @@ struct deletion {
 	struct ctl_kvs record, statuses;
 };
 
-static void deletion_done_auto(struct deletion *d)
+static void deletion_done(struct deletion *d)
 {
 	ctl_kvs_done(&d->record);
 	ctl_kvs_done(&d->statuses);
@@ -231,7 +231,7 @@ static int delete_by_force(struct deletion *d, struct err *err)
 
 int route_delete(struct ctl *ctl, struct err *err)
 {
-	AUTO(deletion_done)
+	AUTO_DONE(deletion_done)
 	struct deletion d = { .ctl = ctl, .kind = kind_find("route"), .name = ctl->args[0] };
 	bool force = ctl->settings->force;
 	int r = kind_key(d.kind, d.name, d.key, err);

@@ -77,7 +77,7 @@ struct seen {
 	struct err problem;
 };
 
-static void seen_done_auto(struct seen *s)
+static void seen_done(struct seen *s)
 {
 	static_route_done(&s->route);
 	static_route_head_done(&s->head);
@@ -116,7 +116,7 @@ struct said {
 	struct err problem;
 };
 
-static void said_done_auto(struct said *s)
+static void said_done(struct said *s)
 {
 	static_route_status_done(&s->status);
 }
@@ -239,7 +239,7 @@ static const char *next(struct merge *m, const struct route_node **ret_node,
 static int on_node(const struct seen *s, const char *name, const struct route_node *node,
 		   const struct ctl_kv *kv, struct tally *t, struct json_object *array)
 {
-	AUTO(said_done) struct said said = { .given = kv };
+	AUTO_DONE(said_done) struct said said = { .given = kv };
 	bool selected = node && is_selected(s, node);
 	const char *state;
 	int r;
@@ -341,7 +341,7 @@ static int add_record(const struct seen *s, struct tree *row)
 int route_row(const struct route_view *view, const struct ctl_kv *kv, bool nodes,
 	      struct json_object **ret)
 {
-	AUTO(seen_done) struct seen s = { .kv = kv };
+	AUTO_DONE(seen_done) struct seen s = { .kv = kv };
 	AUTO(json_put) struct json_object *array = nodes ? json_object_new_array() : NULL;
 	struct tally t = { 0 };
 	struct tree row;

@@ -53,7 +53,7 @@ static void look_at_socket(const struct ctl *ctl, const struct err *why, struct 
 
 static void look_at_etcd(struct ctl *ctl, struct status_view *v)
 {
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	const char *endpoints = ctl->settings->etcd.endpoints;
 	struct err err = { "" };
 
@@ -215,7 +215,7 @@ struct seen {
 	const char *state;
 };
 
-static void seen_done_auto(struct seen *s)
+static void seen_done(struct seen *s)
 {
 	status_view_done(&s->view);
 	json_object_put(s->status);
@@ -279,7 +279,7 @@ static int watch(struct ctl *ctl, struct err *err)
 	char path[64] = PATH;
 
 	while (!ferror(ctl->out.to)) {
-		AUTO(seen_done) struct seen s = { 0 };
+		AUTO_DONE(seen_done) struct seen s = { 0 };
 		int64_t generation;
 		int r = look(ctl, path, &s, err);
 
@@ -300,7 +300,7 @@ static int watch(struct ctl *ctl, struct err *err)
 
 int status_run(struct ctl *ctl, struct err *err)
 {
-	AUTO(seen_done) struct seen s = { 0 };
+	AUTO_DONE(seen_done) struct seen s = { 0 };
 	int r;
 
 	if (ctl->settings->watch)

@@ -21,7 +21,7 @@
 static void expect(const char *json, const char *state, const char *want)
 {
 	AUTO(json_put) struct json_object *status = json_tokener_parse(json);
-	AUTO(status_view_done) struct status_view v = status_view_new();
+	AUTO_DONE(status_view_done) struct status_view v = status_view_new();
 	AUTO(free) char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
@@ -57,7 +57,7 @@ static void the_overlay_has_a_line_of_its_own(void **unused)
 		"{" WELL
 		"\"overlay\":{\"vni\":4096,\"mtu\":1450,\"addresses\":[\"10.1.0.0\"],\"remotes\":2,"
 		"\"tunnel\":3,\"direct\":1,\"missing\":1},\"health\":\"ok\"}");
-	AUTO(status_view_done) struct status_view v = status_view_new();
+	AUTO_DONE(status_view_done) struct status_view v = status_view_new();
 
 	status_view_agent(&v, status);
 	assert_string_equal(json_object_to_json_string_ext(json_object_array_get_idx(v.parts, 4),
@@ -105,7 +105,7 @@ static void a_problem_marks_its_part_with_its_level(void **unused)
 
 static void what_is_merely_told_is_no_problem(void **unused)
 {
-	AUTO(status_view_done) struct status_view v = status_view_new();
+	AUTO_DONE(status_view_done) struct status_view v = status_view_new();
 
 	status_problem(&v, "info", "", "drain", "no new pods");
 	assert_string_equal(status_view_state(&v), "ok");

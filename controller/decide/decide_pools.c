@@ -25,7 +25,7 @@ struct holdings {
 	size_t n;
 };
 
-static void holdings_done_auto(struct holdings *h)
+static void holdings_done(struct holdings *h)
 {
 	free(h->v);
 }
@@ -323,7 +323,7 @@ static void decide_one(struct pools *p, const struct mirror *m, const struct mir
 		       uint64_t now, const char *utc, uint64_t minute, struct plans *ret)
 {
 	AUTO_DONE(pool_done) struct pool pool = { 0 };
-	__attribute__((cleanup(holdings_done_auto))) struct holdings h = { 0 };
+	AUTO_DONE(holdings_done) struct holdings h = { 0 };
 	struct pool_status found = { .pool = mirrored_name(e), .invalid = "" };
 	char word[254];
 	struct err err = { "" };

@@ -176,7 +176,7 @@ static void poll(struct lease_server *s, struct serve_request *request,
 static void change(struct lease_server *s, struct serve_request *request,
 		   const struct lease_call *call)
 {
-	AUTO(lease_wish_done) struct lease_wish wish = { 0 };
+	AUTO_DONE(lease_wish_done) struct lease_wish wish = { 0 };
 	struct err err = { "" };
 	const char *body;
 	size_t len;

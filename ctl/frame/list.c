@@ -64,7 +64,7 @@ int ctl_rows(struct ctl *ctl, const char *beginning, command_row_fn *row, void *
 	     struct json_object **ret, struct err *err)
 {
 	AUTO(json_put) struct json_object *array = json_object_new_array();
-	AUTO(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
 	int r = array ? ctl_read(ctl, beginning, &kvs, err) : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < kvs.n; i++)

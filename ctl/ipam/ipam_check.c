@@ -34,7 +34,7 @@ struct look {
 	struct err left_out; /* what was not looked at, and why; "": nothing */
 };
 
-static void look_done_auto(struct look *l)
+static void look_done(struct look *l)
 {
 	findings_done(&l->findings);
 }
@@ -88,7 +88,7 @@ static bool has_local(const struct findings *f)
 /* What an agent holds and what etcd, files and kernel show are never read at the same moment. */
 static int look(struct ctl *ctl, struct look *ret, struct err *err)
 {
-	AUTO(look_done) struct look first = { 0 };
+	AUTO_DONE(look_done) struct look first = { 0 };
 	int r = look_once(ctl, &first, err);
 
 	if (r < 0)
@@ -233,7 +233,7 @@ static int mend_by_txn(struct ctl *ctl, const struct finding *f, struct err *err
 /* Looked at again after all that could be on its way has ended. */
 static int mend_link(struct ctl *ctl, const struct finding *f, bool *waited, struct err *err)
 {
-	AUTO(look_done) struct look again = { 0 };
+	AUTO_DONE(look_done) struct look again = { 0 };
 	const struct finding *still;
 	int r = 0;
 
@@ -263,7 +263,7 @@ static bool is_same_repair(const struct finding *a, const struct finding *b)
 /* What refused it may be a repair of our own, just before: so it is concluded once more. */
 static int mend_in_etcd(struct ctl *ctl, const struct finding *f, struct err *err)
 {
-	AUTO(look_done) struct look again = { 0 };
+	AUTO_DONE(look_done) struct look again = { 0 };
 	const struct finding *now;
 	struct err refused;
 	int r = mend_by_txn(ctl, f, err);
@@ -335,7 +335,7 @@ static int repair(struct ctl *ctl, struct look *l, struct json_object **ret, str
 
 int ipam_check(struct ctl *ctl, struct err *err)
 {
-	AUTO(look_done) struct look l = { 0 };
+	AUTO_DONE(look_done) struct look l = { 0 };
 	AUTO(json_put) struct json_object *repaired = NULL;
 	bool json = ctl->out.format == OUT_JSON;
 	size_t n;

@@ -29,7 +29,7 @@ struct use {
 	struct json_object *by_pool, *by_node; /* rows, by "network/pool" and by name */
 };
 
-static void use_done_auto(struct use *u)
+static void use_done(struct use *u)
 {
 	for (size_t i = 0; u->blocks && i < u->n_blocks; i++)
 		block_done(&u->blocks[i].record);
@@ -404,7 +404,7 @@ static struct json_object *values_of(struct json_object *table)
 
 int ipam_use(const struct ctl_kvs *kvs, struct json_object **ret)
 {
-	AUTO(use_done)
+	AUTO_DONE(use_done)
 	struct use u = { .kvs = kvs,
 			 .by_pool = json_object_new_object(),
 			 .by_node = json_object_new_object() };

@@ -19,7 +19,7 @@ struct applying {
 	struct json_object *outcomes; /* {"kind", "name", "done"} of all */
 };
 
-static void applying_done_auto(struct applying *a)
+static void applying_done(struct applying *a)
 {
 	world_done(&a->world);
 	change_list_done(&a->changes);
@@ -110,7 +110,8 @@ static void drop_unchanged(struct applying *a)
 static int apply_text(struct ctl *ctl, const char *text, size_t len, struct json_object **ret,
 		      struct err *err)
 {
-	AUTO(applying_done) struct applying a = { .ctl = ctl, .outcomes = json_object_new_array() };
+	AUTO_DONE(applying_done)
+	struct applying a = { .ctl = ctl, .outcomes = json_object_new_array() };
 	int r;
 
 	if (!a.outcomes)

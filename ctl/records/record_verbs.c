@@ -46,7 +46,7 @@ struct work {
 	const struct ctl_kv *kv;  /* NULL: absent */
 };
 
-static void work_done_auto(struct work *w)
+static void work_done(struct work *w)
 {
 	world_done(&w->world);
 	ctl_kvs_done(&w->own);
@@ -143,7 +143,7 @@ static int create_once(struct ctl *ctl, struct work *w, struct err *err)
 
 int record_create(struct ctl *ctl, struct err *err)
 {
-	AUTO(work_done) struct work w = { 0 };
+	AUTO_DONE(work_done) struct work w = { 0 };
 	int r = work_name(ctl, &w, err);
 
 	for (int i = 0; r == 0 && i < CHANGE_TRIES; i++) {
@@ -236,7 +236,7 @@ static int edit(struct ctl *ctl, struct work *w, const char *const *fields, size
 
 int record_edit(struct ctl *ctl, struct err *err)
 {
-	AUTO(work_done) struct work w = { 0 };
+	AUTO_DONE(work_done) struct work w = { 0 };
 	size_t named;
 	int r = work_name(ctl, &w, err);
 
@@ -262,7 +262,7 @@ static int touched(struct ctl *ctl, const struct work *w, char **ret, struct err
 
 int record_delete(struct ctl *ctl, struct err *err)
 {
-	AUTO(work_done) struct work w = { 0 };
+	AUTO_DONE(work_done) struct work w = { 0 };
 	AUTO_DONE(change_list_done) struct change_list changes = { 0 };
 	AUTO(free) char *text = NULL;
 	int r = work_name(ctl, &w, err);
@@ -301,7 +301,7 @@ static int show_tree(const struct kind *kind, const char *key, const char *value
 int record_show(struct ctl *ctl, struct err *err)
 {
 	AUTO(json_put) struct json_object *object = json_object_new_object();
-	AUTO(work_done) struct work w = { 0 };
+	AUTO_DONE(work_done) struct work w = { 0 };
 	int r = work_name(ctl, &w, err);
 
 	r = r < 0 ? r : ctl_read_one(ctl, w.key, &w.own, err);
