@@ -495,35 +495,25 @@ void keeper_free(struct keeper *k)
 
 /* --- for metrics ---------------------------------------------------------------------------- */
 
-static size_t count(const struct mirror *m, const char *beginning)
-{
-	char *end = store_prefix_end(beginning);
-	size_t n = end ? mirror_from(m, end) - mirror_from(m, beginning) : 0;
-
-	free(end);
-	return n;
-}
-
 struct keeper_stats keeper_stats(const struct keeper *k)
 {
 	struct keeper_stats s = k->stats;
 	const struct mirror *m = &k->mirror;
 
 	s.keys = m->n;
-	s.nodes = count(m, KEYS_NODE);
-	s.blocks = count(m, KEYS_BLOCK);
-	for (size_t i = mirror_from(m, KEYS_NODE); mirror_within(m, i, KEYS_NODE); i++) {
+	s.nodes = mirror_count(m, KEYS_NODE);
+	s.blocks = mirror_count(m, KEYS_BLOCK);
+	MIRROR_EACH(m, e, KEYS_NODE) {
 		char key[KEY_TEXT];
 
-		if (lease_holder_is(mirrored_name(m->v[i]))) {
+		if (lease_holder_is(mirrored_name(e))) {
 			s.leases++;
 			continue;
 		}
-		s.silent += key_status_node(key, mirrored_name(m->v[i])) == 0 &&
-			    !mirror_find(m, key);
+		s.silent += key_status_node(key, mirrored_name(e)) == 0 && !mirror_find(m, key);
 	}
-	for (size_t i = mirror_from(m, KEYS_HOST); mirror_within(m, i, KEYS_HOST); i++)
-		s.addresses += m->v[i]->kind == KEY_ADDRESS;
+	MIRROR_EACH(m, x, KEYS_HOST)
+		s.addresses += x->kind == KEY_ADDRESS;
 	return s;
 }
 

@@ -32,7 +32,7 @@ static int address_list_row(const struct ctl_kv *kv, void *arg, struct json_obje
 	AUTO_DONE(address_record_done) struct address_record a = { 0 };
 	const struct block *block = arg;
 	struct tree t;
-	int r = address_record_decode(kv->key, kv->value, kv->value_len, &a, NULL);
+	int r = address_record_decode(KV_ARGS(kv), &a, NULL);
 
 	if (r < 0 || (block && (strcmp(a.network, block->network) != 0 ||
 				!prefix_contains(&block->block, &a.address))))
@@ -93,8 +93,7 @@ static int block_of(struct ctl *ctl, const struct address *a, const char *networ
 
 		if (key_parse(kvs.v[i].key, &key) == 0 && prefix_contains(&key.block, a) &&
 		    (!network || strcmp(key.network, network) == 0))
-			*ret_found = block_decode(kvs.v[i].key, kvs.v[i].value, kvs.v[i].value_len,
-						  ret, NULL) == 0;
+			*ret_found = block_decode(KV_ARGS(&kvs.v[i]), ret, NULL) == 0;
 	}
 	return r;
 }

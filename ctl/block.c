@@ -54,7 +54,7 @@ static int block_list_row(const struct ctl_kv *kv, void *arg, struct json_object
 	const struct ctl *ctl = arg;
 	struct err why = { "" };
 	struct tree t;
-	int r = block_decode(kv->key, kv->value, kv->value_len, &block, &why);
+	int r = block_decode(KV_ARGS(kv), &block, &why);
 
 	if (r == -ENOMEM)
 		return r;
@@ -73,7 +73,7 @@ static int lease_list_row(const struct ctl_kv *kv, void *arg, struct json_object
 	AUTO_DONE(block_done) struct block block = { 0 };
 	const struct ctl *ctl = arg;
 	struct tree t;
-	int r = block_decode(kv->key, kv->value, kv->value_len, &block, NULL);
+	int r = block_decode(KV_ARGS(kv), &block, NULL);
 
 	if (r < 0 || !block.lease.public_ip.family ||
 	    (ctl->n_args && strcmp(block.network, ctl->args[0]) != 0))
@@ -158,8 +158,7 @@ static int read_block(struct ctl *ctl, struct ctl_kvs *kvs, const struct ctl_kv 
 	int r = ctl_read(ctl, KEYS_BLOCK, kvs, err);
 
 	r = r < 0 ? r : find_block(ctl, kvs, ret, err);
-	return r < 0 ? r
-		     : block_decode((*ret)->key, (*ret)->value, (*ret)->value_len, ret_block, err);
+	return r < 0 ? r : block_decode(KV_ARGS((*ret)), ret_block, err);
 }
 
 static int show_block(struct ctl *ctl, const struct block *block, bool lease, struct err *err)

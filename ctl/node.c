@@ -42,7 +42,7 @@ static int count_blocks(struct nodes *n)
 		AUTO_DONE(block_done) struct block block = { 0 };
 		struct json_object *count = NULL;
 
-		if (block_decode(kv->key, kv->value, kv->value_len, &block, NULL) < 0)
+		if (block_decode(KV_ARGS(kv), &block, NULL) < 0)
 			continue;
 		if (json_object_object_get_ex(n->held, block.node, &count))
 			json_object_int_inc(count, 1);
@@ -153,7 +153,7 @@ static void add_record(const struct nodes *n, const char *node, struct tree *t)
 
 	if (!kv)
 		return;
-	if (node_decode(kv->key, kv->value, kv->value_len, &record, &err) < 0) {
+	if (node_decode(KV_ARGS(kv), &record, &err) < 0) {
 		tree_text(t, "problem", err.text);
 		return;
 	}
@@ -326,8 +326,7 @@ static void add_blocks(const struct nodes *n, const char *node, struct tree *t)
 		AUTO_DONE(block_done) struct block block = { 0 };
 		struct tree row;
 
-		if (block_decode(kv->key, kv->value, kv->value_len, &block, NULL) < 0 ||
-		    strcmp(block.node, node) != 0)
+		if (block_decode(KV_ARGS(kv), &block, NULL) < 0 || strcmp(block.node, node) != 0)
 			continue;
 		row = tree_new();
 		tree_prefix(&row, "block", &block.block);

@@ -42,7 +42,7 @@ static bool add_block(struct json_object *all, const struct ctl_kv *kv)
 	AUTO_DONE(block_done) struct block block = { 0 };
 	struct json_object *use;
 
-	if (block_decode(kv->key, kv->value, kv->value_len, &block, NULL) < 0)
+	if (block_decode(KV_ARGS(kv), &block, NULL) < 0)
 		return true;
 	use = entry(all, block.pool);
 	if (!use)
@@ -170,14 +170,14 @@ static int problem_of(const struct pools_read *in, const struct pool *pool, stru
 		AUTO_DONE(pool_done) struct pool other = { 0 };
 		const struct ctl_kv *kv = &in->pools.v[i];
 
-		if (pool_decode(kv->key, kv->value, kv->value_len, &other, err) == 0)
+		if (pool_decode(KV_ARGS(kv), &other, err) == 0)
 			r = pool_conflicts_pool(pool, &other, err);
 	}
 	for (size_t i = 0; r == 0 && i < in->extents.n; i++) {
 		AUTO_DONE(extent_done) struct extent extent = { 0 };
 		const struct ctl_kv *kv = &in->extents.v[i];
 
-		if (extent_decode(kv->key, kv->value, kv->value_len, &extent, err) < 0)
+		if (extent_decode(KV_ARGS(kv), &extent, err) < 0)
 			continue;
 		r = kv == own ? pool_differs_from_extent(pool, &extent, err)
 			      : pool_conflicts_extent(pool, &extent, err);
@@ -189,7 +189,7 @@ static void pool_row(const struct pools_read *in, const struct ctl_kv *kv, struc
 {
 	AUTO_DONE(pool_done) struct pool pool = { 0 };
 	struct err err = { "" };
-	int r = pool_decode(kv->key, kv->value, kv->value_len, &pool, &err);
+	int r = pool_decode(KV_ARGS(kv), &pool, &err);
 
 	tree_text(t, "name", kv->key + strlen(KEYS_POOL));
 	if (r < 0) {
@@ -286,7 +286,7 @@ static bool is_of(const struct ctl_kv *kv, const char *pool)
 {
 	AUTO_DONE(address_record_done) struct address_record address = { 0 };
 
-	return address_record_decode(kv->key, kv->value, kv->value_len, &address, NULL) == 0 &&
+	return address_record_decode(KV_ARGS(kv), &address, NULL) == 0 &&
 	       strcmp(address.pool, pool) == 0;
 }
 

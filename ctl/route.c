@@ -114,7 +114,7 @@ static void note_pools(struct notes *notes, const struct static_route *route,
 		AUTO_DONE(pool_done) struct pool pool = { 0 };
 		const struct ctl_kv *kv = &pools->v[i];
 
-		if (pool_decode(kv->key, kv->value, kv->value_len, &pool, NULL) == 0 &&
+		if (pool_decode(KV_ARGS(kv), &pool, NULL) == 0 &&
 		    prefix_overlaps(&route->subnet, &pool.cidr))
 			note(notes, route, "pool", pool.name, &pool.cidr,
 			     "nodes refuse a static route that overlaps a pool");
@@ -137,7 +137,7 @@ static void note_routes(struct notes *notes, const struct static_route *route,
 		AUTO_DONE(static_route_done) struct static_route other = { 0 };
 		const struct ctl_kv *kv = &routes->v[i];
 
-		if (static_route_decode(kv->key, kv->value, kv->value_len, &other, NULL) == 0 &&
+		if (static_route_decode(KV_ARGS(kv), &other, NULL) == 0 &&
 		    strcmp(other.name, route->name) != 0 && other.table == route->table &&
 		    prefix_overlaps(&route->subnet, &other.subnet))
 			note(notes, route, "route", other.name, &other.subnet,

@@ -81,8 +81,7 @@ static bool is_marked(const struct ctl_kv *kv)
 {
 	AUTO_DONE(static_route_head_done) struct static_route_head head = { 0 };
 
-	return static_route_head_decode(kv->key, kv->value, kv->value_len, &head, NULL) == 0 &&
-	       head.deleting[0];
+	return static_route_head_decode(KV_ARGS(kv), &head, NULL) == 0 && head.deleting[0];
 }
 
 static int mark(struct deletion *d, struct err *err)

@@ -38,8 +38,7 @@ static bool has_agent(const struct ctl_kv *kv)
 {
 	AUTO_DONE(node_done) struct node node = { 0 };
 
-	return node_decode(kv->key, kv->value, kv->value_len, &node, NULL) < 0 ||
-	       strcmp(node.machine, "lease") != 0;
+	return node_decode(KV_ARGS(kv), &node, NULL) < 0 || strcmp(node.machine, "lease") != 0;
 }
 
 int route_view_nodes(struct route_view *view)
@@ -57,8 +56,7 @@ int route_view_nodes(struct route_view *view)
 		*node = (struct route_node){ .name = name,
 					     .alive = find(&view->alive, KEYS_STATUS_NODE, name) };
 		/* One that is wrong counts as absent, and says so elsewhere. */
-		if (spec && node_spec_decode(spec->key, spec->value, spec->value_len, &node->spec,
-					     NULL) == -ENOMEM)
+		if (spec && node_spec_decode(KV_ARGS(spec), &node->spec, NULL) == -ENOMEM)
 			return -ENOMEM;
 		view->n++;
 	}
@@ -85,13 +83,13 @@ static void seen_done(struct seen *s)
 
 static int look(struct seen *s, const struct ctl_kv *kv)
 {
-	int r = static_route_decode(kv->key, kv->value, kv->value_len, &s->route, &s->problem);
+	int r = static_route_decode(KV_ARGS(kv), &s->route, &s->problem);
 
 	s->kv = kv;
 	s->valid = r == 0;
 	if (r == -ENOMEM)
 		return r;
-	r = static_route_head_decode(kv->key, kv->value, kv->value_len, &s->head, NULL);
+	r = static_route_head_decode(KV_ARGS(kv), &s->head, NULL);
 	s->selector = s->head.node_selector.parsed;
 	s->deleting = r == 0 && s->head.deleting[0];
 	return r == -ENOMEM ? r : 0;
@@ -247,8 +245,7 @@ static int on_node(const struct seen *s, const char *name, const struct route_no
 	if (!selected && !kv)
 		return 0;
 	if (kv) {
-		r = static_route_status_decode(kv->key, kv->value, kv->value_len, &said.status,
-					       &said.problem);
+		r = static_route_status_decode(KV_ARGS(kv), &said.status, &said.problem);
 		if (r == -ENOMEM)
 			return r;
 		said.readable = r == 0;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/model/lease_holder.h"
 
 /* In a small cluster so many may go together, although they are more than a tenth. */
@@ -20,54 +21,31 @@ void kube_nodes_done(struct kube_nodes *k)
 {
 	for (size_t i = 0; i < k->n; i++)
 		seen_done(&k->v[i]);
-	free(k->v);
-	*k = (struct kube_nodes){ 0 };
+	array_done(k);
+	k->in_sync = k->pod_cidrs = false;
 }
 
 /* --- what Kubernetes says ------------------------------------------------------------------- */
 
-static size_t position(const struct kube_nodes *k, const char *name)
-{
-	size_t low = 0, high = k->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (strcmp(k->v[middle].name, name) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static struct kube_seen *find(const struct kube_nodes *k, const char *name)
 {
-	size_t i = position(k, name);
-
-	return i < k->n && strcmp(k->v[i].name, name) == 0 ? &k->v[i] : NULL;
+	return array_find(k->v, k->n, x, strcmp(x->name, name));
 }
 
 /* Takes what fresh holds. */
 static int replace(struct kube_nodes *k, struct kube_seen *fresh)
 {
-	size_t i = position(k, fresh->name);
-	struct kube_seen *more;
+	struct kube_seen *at = find(k, fresh->name);
 
-	if (i < k->n && strcmp(k->v[i].name, fresh->name) == 0) {
-		seen_done(&k->v[i]);
-		k->v[i] = *fresh;
-		return 0;
-	}
-	more = reallocarray(k->v, k->n + 1, sizeof(*more));
-	if (!more) {
+	if (at)
+		seen_done(at);
+	else
+		at = array_insert(k, array_place(k->v, k->n, x, strcmp(x->name, fresh->name)));
+	if (!at) {
 		seen_done(fresh);
 		return -ENOMEM;
 	}
-	k->v = more;
-	memmove(&more[i + 1], &more[i], (k->n - i) * sizeof(*more));
-	k->n++;
-	more[i] = *fresh;
+	*at = *fresh;
 	return 0;
 }
 
@@ -166,17 +144,14 @@ static void copy_node(const struct kube_seen *s, const struct mirror *m, bool po
 		return;
 	}
 	plan = plans_add(ret, key);
-	if (e)
-		plan_if_same(ret, plan, key, e->kv.mod_revision);
-	else
-		plan_if_absent(ret, plan, key);
-	plan_put(ret, plan, key, value);
+	plan_if_seen(plan, m, key);
+	txn_then(&plan->txn, op_put(key, value));
 	plan_says(ret, plan, "node %s: labels and UID copied from Kubernetes", s->name);
 	plan->quiet = true;
 	if (!back)
 		return;
-	plan_if_same(ret, plan, removed->kv.key, removed->kv.mod_revision);
-	plan_delete(ret, plan, removed->kv.key);
+	txn_if(&plan->txn, if_unchanged(removed->kv.key, removed->kv.mod_revision));
+	txn_then(&plan->txn, op_delete(removed->kv.key));
 	plan->quiet = false;
 	plan_says(ret, plan, "node %s has a new Node in Kubernetes: cancelled its removal",
 		  s->name);
@@ -238,9 +213,9 @@ static void remove_node(const struct kube_seen *s, const struct mirror *m, const
 		return;
 	}
 	plan = plans_add(ret, key);
-	plan_if_same(ret, plan, spec, e->kv.mod_revision);
-	plan_if_absent(ret, plan, key);
-	plan_put(ret, plan, key, value);
+	txn_if(&plan->txn, if_unchanged(spec, e->kv.mod_revision));
+	txn_if(&plan->txn, if_absent(key));
+	txn_then(&plan->txn, op_put(key, value));
 	plan_says(ret, plan, "node %s was deleted in Kubernetes (UID %s): marked as removed",
 		  s->name, s->uid);
 }
@@ -276,7 +251,8 @@ static void remove_gone(const struct kube_nodes *k, const struct mirror *m, uint
 /* Agents that are not called as their Nodes are would never be found removed. */
 static void compare_names(const struct kube_nodes *k, const struct mirror *m, struct err *alarm)
 {
-	size_t first = mirror_from(m, KEYS_NODE), nodes = 0;
+	const char *agent = NULL;
+	size_t nodes = 0;
 
 	for (size_t i = 0; i < k->n; i++) {
 		char key[KEY_TEXT];
@@ -285,15 +261,16 @@ static void compare_names(const struct kube_nodes *k, const struct mirror *m, st
 		if (k->v[i].spec && key_node(key, k->v[i].name) == 0 && mirror_find(m, key))
 			return;
 	}
-	/* Those that hold leases have no agent, and may well be called otherwise. */
-	while (mirror_within(m, first, KEYS_NODE) && lease_holder_is(mirrored_name(m->v[first])))
-		first++;
-	if (!nodes || !mirror_within(m, first, KEYS_NODE))
+	/* Those that hold leases have no agent, and may have any name. */
+	MIRROR_EACH(m, e, KEYS_NODE)
+		if (!agent && !lease_holder_is(mirrored_name(e)))
+			agent = mirrored_name(e);
+	if (!nodes || !agent)
 		return;
 	err_set(alarm, 0,
 		"no agent has the name of a Kubernetes Node: an agent is called %s, a Node %s; "
 		"start roostd with --node and the Node's name",
-		mirrored_name(m->v[first]), k->v[0].name);
+		agent, k->v[0].name);
 }
 
 void kube_decide(const struct kube_nodes *k, const struct mirror *m, uint64_t now, uint64_t minute,
@@ -312,14 +289,12 @@ void kube_decide(const struct kube_nodes *k, const struct mirror *m, uint64_t no
 void kube_expected(const struct kube_nodes *k, const struct mirror *m,
 		   void (*fn)(const char *name, const char *uid, void *arg), void *arg)
 {
-	for (size_t i = mirror_from(m, KEYS_SPEC); mirror_within(m, i, KEYS_SPEC); i++) {
+	MIRROR_EACH(m, e, KEYS_SPEC) {
 		AUTO_DONE(node_spec_done) struct node_spec spec = { 0 };
-		const struct mirrored *e = m->v[i];
 		const struct kube_seen *s = find(k, mirrored_name(e));
 
 		if (s || e->kind != KEY_SPEC ||
-		    node_spec_decode(e->kv.key, e->kv.value, e->kv.value_len, &spec, NULL) < 0 ||
-		    !spec.kubernetes_uid[0])
+		    node_spec_decode(KV_ARGS(&e->kv), &spec, NULL) < 0 || !spec.kubernetes_uid[0])
 			continue;
 		fn(mirrored_name(e), spec.kubernetes_uid, arg);
 	}

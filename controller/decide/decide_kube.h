@@ -29,7 +29,7 @@ struct kube_seen {
 
 struct kube_nodes {
 	struct kube_seen *v; /* by name */
-	size_t n;
+	size_t n, room;
 	bool in_sync;   /* at least one complete list was told */
 	bool pod_cidrs; /* they are copied too */
 };

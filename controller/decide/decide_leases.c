@@ -16,9 +16,8 @@ const char *lease_subject(const char *holder, char *text)
 
 static bool has_other_block(const struct mirror *m, const char *holder, const char *key)
 {
-	for (size_t i = mirror_from(m, KEYS_BLOCK); mirror_within(m, i, KEYS_BLOCK); i++)
-		if (m->v[i]->note && strcmp(m->v[i]->note, holder) == 0 &&
-		    strcmp(m->v[i]->kv.key, key) != 0)
+	MIRROR_EACH(m, e, KEYS_BLOCK)
+		if (e->note && strcmp(e->note, holder) == 0 && strcmp(e->kv.key, key) != 0)
 			return true;
 	return false;
 }
@@ -29,23 +28,23 @@ void lease_plan_free(const struct mirror *m, const struct mirrored *e, const str
 	const struct mirrored *node;
 	char key[KEY_TEXT], index[KEY_TEXT];
 
-	plan_if_same(ret, plan, e->kv.key, e->kv.mod_revision);
-	plan_delete(ret, plan, e->kv.key);
+	txn_if(&plan->txn, if_unchanged(e->kv.key, e->kv.mod_revision));
+	txn_then(&plan->txn, op_delete(e->kv.key));
 	if (key_host_block(index, block->node, block->network, &block->block) == 0)
-		plan_delete(ret, plan, index);
+		txn_then(&plan->txn, op_delete(index));
 	if (key_node(key, block->node) < 0)
 		return;
 	/* Whoever gets a lease puts this: so it is seen whether this one is the last. */
 	node = mirror_find(m, key);
 	if (!node) {
-		plan_if_absent(ret, plan, key);
+		txn_if(&plan->txn, if_absent(key));
 		return;
 	}
-	plan_if_same(ret, plan, key, node->kv.mod_revision);
+	txn_if(&plan->txn, if_unchanged(key, node->kv.mod_revision));
 	if (has_other_block(m, block->node, e->kv.key))
-		plan_put(ret, plan, key, node->kv.value);
+		txn_then(&plan->txn, op_put(key, node->kv.value));
 	else
-		plan_delete(ret, plan, key);
+		txn_then(&plan->txn, op_delete(key));
 }
 
 static bool is_expired(const struct block *block, const char *expired)
@@ -56,15 +55,13 @@ static bool is_expired(const struct block *block, const char *expired)
 
 void leases_decide(const struct mirror *m, const char *expired, struct plans *ret)
 {
-	for (size_t i = mirror_from(m, KEYS_BLOCK); mirror_within(m, i, KEYS_BLOCK); i++) {
+	MIRROR_EACH(m, e, KEYS_BLOCK) {
 		AUTO_DONE(block_done) struct block block = { 0 };
-		const struct mirrored *e = m->v[i];
 		char subject[KEY_TEXT], text[PREFIX_TEXT];
 		struct plan *plan;
 
 		if (!e->note || !lease_holder_is(e->note) ||
-		    block_decode(e->kv.key, e->kv.value, e->kv.value_len, &block, NULL) < 0 ||
-		    !is_expired(&block, expired))
+		    block_decode(KV_ARGS(&e->kv), &block, NULL) < 0 || !is_expired(&block, expired))
 			continue;
 		plan = plans_add(ret, lease_subject(block.node, subject));
 		lease_plan_free(m, e, &block, plan, ret);

@@ -4,14 +4,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/model/model.h"
 
 void pools_done(struct pools *p)
 {
 	for (size_t i = 0; i < p->n; i++)
 		free(p->v[i].key);
-	free(p->v);
-	*p = (struct pools){ 0 };
+	array_done(p);
+	p->full = p->invalid = p->lacking = 0;
 }
 
 /* --- blocks of a pool, by owner ------------------------------------------------------------- */
@@ -22,12 +23,12 @@ struct holding {
 };
 struct holdings {
 	struct holding *v;
-	size_t n;
+	size_t n, room;
 };
 
 static void holdings_done(struct holdings *h)
 {
-	free(h->v);
+	array_done(h);
 }
 
 /* host/<node>/address/<network>/: whether one of them lies in the block. */
@@ -39,10 +40,10 @@ static bool is_empty(const struct mirror *m, const char *node, const struct key 
 	if (keys_of_host_addresses(start, node) < 0)
 		return false;
 	snprintf(beginning, sizeof(beginning), "%s%s/", start, block->network);
-	for (size_t i = mirror_from(m, beginning); mirror_within(m, i, beginning); i++) {
+	MIRROR_EACH(m, e, beginning) {
 		struct key key;
 
-		if (key_parse(m->v[i]->kv.key, &key) == 0 && key.kind == KEY_ADDRESS &&
+		if (key_parse(e->kv.key, &key) == 0 && key.kind == KEY_ADDRESS &&
 		    prefix_contains(&block->block, &key.address))
 			return false;
 	}
@@ -59,32 +60,24 @@ static int gather(const struct mirror *m, const struct pool *pool, bool look, st
 		  size_t *ret_blocks)
 {
 	char beginning[KEY_TEXT];
-	size_t room = 0, kept = 0;
+	size_t kept = 0;
 	int r = keys_of_blocks(beginning, pool->network);
 
-	for (size_t i = mirror_from(m, beginning); r == 0 && mirror_within(m, i, beginning); i++) {
-		const struct mirrored *e = m->v[i];
+	if (r < 0)
+		return r;
+	MIRROR_EACH(m, e, beginning) {
 		struct key key;
 
 		if (key_parse(e->kv.key, &key) < 0 || !prefix_overlaps(&pool->cidr, &key.block))
 			continue;
 		(*ret_blocks)++;
-		if (!e->note)
-			continue;
-		if (ret->n == room) {
-			struct holding *more;
-
-			room = room ? room * 2 : 64;
-			more = reallocarray(ret->v, room, sizeof(*more));
-			if (!more)
-				return -ENOMEM;
-			ret->v = more;
-		}
-		ret->v[ret->n++] = (struct holding){ e->note, 1,
-						     look && is_empty(m, e->note, &key) };
+		if (e->note &&
+		    array_append(ret, ((struct holding){ e->note, 1,
+							 look && is_empty(m, e->note, &key) })) < 0)
+			return -ENOMEM;
 	}
-	if (r < 0 || !ret->n)
-		return r;
+	if (!ret->n)
+		return 0;
 	qsort(ret->v, ret->n, sizeof(*ret->v), by_node);
 	for (size_t i = 0; i < ret->n; i++) {
 		if (kept && by_node(&ret->v[kept - 1], &ret->v[i]) == 0) {
@@ -100,8 +93,7 @@ static int gather(const struct mirror *m, const struct pool *pool, bool look, st
 
 static size_t blocks_of(const struct holdings *h, const char *node)
 {
-	struct holding key = { .node = node };
-	const struct holding *found = h->n ? bsearch(&key, h->v, h->n, sizeof(key), by_node) : NULL;
+	const struct holding *found = array_find(h->v, h->n, x, strcmp(x->node, node));
 
 	return found ? found->blocks : 0;
 }
@@ -121,9 +113,8 @@ static bool names(const char *list, const char *pool)
 
 static bool somebody_says_full(const struct mirror *m, const char *pool)
 {
-	for (size_t i = mirror_from(m, KEYS_STATUS_NODE); mirror_within(m, i, KEYS_STATUS_NODE);
-	     i++)
-		if (m->v[i]->note && names(m->v[i]->note, pool))
+	MIRROR_EACH(m, e, KEYS_STATUS_NODE)
+		if (e->note && names(e->note, pool))
 			return true;
 	return false;
 }
@@ -164,9 +155,8 @@ static uint32_t count_lacking(const struct mirror *m, const struct pool *pool,
 
 	if (!pool->preallocate || pool->disabled)
 		return 0;
-	for (size_t i = mirror_from(m, KEYS_STATUS_NODE); mirror_within(m, i, KEYS_STATUS_NODE);
-	     i++) {
-		const char *node = mirrored_name(m->v[i]);
+	MIRROR_EACH(m, e, KEYS_STATUS_NODE) {
+		const char *node = mirrored_name(e);
 
 		n += blocks_of(h, node) < pool->preallocate && is_meant(m, pool, node);
 	}
@@ -225,41 +215,20 @@ static void write_status(const struct mirror *m, const struct pool_status *found
 	if (e ? strcmp(e->kv.value, text) == 0 : strcmp(text, "{}") == 0)
 		return;
 	plan = plans_add(ret, key);
-	if (e)
-		plan_if_same(ret, plan, key, e->kv.mod_revision);
-	else
-		plan_if_absent(ret, plan, key);
-	plan_put(ret, plan, key, text);
+	plan_if_seen(plan, m, key);
+	txn_then(&plan->txn, op_put(key, text));
 	plan_says(ret, plan, "pool %s: %s", found->pool,
 		  n ? events[n - 1].what : "its status has changed");
 }
 
 /* --- give back ------------------------------------------------------------------------------ */
 
-static bool asked_lately(struct pools *p, const char *key, uint64_t now, uint64_t minute)
+static bool asked_lately(const struct pools *p, const char *key, uint64_t now, uint64_t minute)
 {
 	for (size_t i = 0; i < p->n; i++)
 		if (strcmp(p->v[i].key, key) == 0)
 			return now - p->v[i].when < minute;
 	return false;
-}
-
-static void remember(struct pools *p, const char *key, uint64_t now)
-{
-	struct asked *more;
-
-	for (size_t i = 0; i < p->n; i++) {
-		if (strcmp(p->v[i].key, key) != 0)
-			continue;
-		p->v[i].when = now;
-		return;
-	}
-	more = reallocarray(p->v, p->n + 1, sizeof(*more));
-	if (!more)
-		return;
-	p->v = more;
-	p->v[p->n] = (struct asked){ strdup(key), now };
-	p->n += p->v[p->n].key != NULL;
 }
 
 static void forget_old(struct pools *p, uint64_t now, uint64_t minute)
@@ -305,14 +274,17 @@ static void ask(struct pools *p, const struct mirror *m, const struct pool *pool
 			continue;
 		}
 		plan = plans_add(ret, key);
-		plan_if_absent(ret, plan, key);
-		plan_if_same(ret, plan, node, e->kv.mod_revision);
-		plan_put(ret, plan, key, "{}");
+		txn_if(&plan->txn, if_absent(key));
+		txn_if(&plan->txn, if_unchanged(node, e->kv.mod_revision));
+		txn_then(&plan->txn, op_put(key, "{}"));
 		plan_says(ret, plan,
 			  "pool %s is full: asked node %s, which has %zu empty blocks of it, to "
 			  "give blocks back",
 			  pool->name, h->v[i].node, h->v[i].empty);
-		remember(p, key, now);
+		/* One that was asked longer ago has been forgotten by now. */
+		if (array_append(p, ((struct asked){ strdup(key), now })) < 0 ||
+		    !p->v[p->n - 1].key)
+			ret->failed = true;
 		n++;
 	}
 }
@@ -329,7 +301,7 @@ static void decide_one(struct pools *p, const struct mirror *m, const struct mir
 	struct err err = { "" };
 	size_t blocks = 0;
 	bool asking;
-	int r = pool_decode(e->kv.key, e->kv.value, e->kv.value_len, &pool, &err);
+	int r = pool_decode(KV_ARGS(&e->kv), &pool, &err);
 
 	if (r == -ENOMEM) {
 		ret->failed = true;
@@ -358,18 +330,16 @@ static void decide_one(struct pools *p, const struct mirror *m, const struct mir
 /* Of a pool that is gone nobody wants to know. */
 static void sweep(const struct mirror *m, struct plans *ret)
 {
-	for (size_t i = mirror_from(m, KEYS_STATUS_POOL); mirror_within(m, i, KEYS_STATUS_POOL);
-	     i++) {
-		const struct mirrored *e = m->v[i];
+	MIRROR_EACH(m, e, KEYS_STATUS_POOL) {
 		struct plan *plan;
 		char key[KEY_TEXT];
 
 		if (key_pool(key, mirrored_name(e)) < 0 || mirror_find(m, key))
 			continue;
 		plan = plans_add(ret, e->kv.key);
-		plan_if_same(ret, plan, e->kv.key, e->kv.mod_revision);
-		plan_if_absent(ret, plan, key);
-		plan_delete(ret, plan, e->kv.key);
+		txn_if(&plan->txn, if_unchanged(e->kv.key, e->kv.mod_revision));
+		txn_if(&plan->txn, if_absent(key));
+		txn_then(&plan->txn, op_delete(e->kv.key));
 		plan_says(ret, plan, "pool %s was deleted: deleted its status too",
 			  mirrored_name(e));
 	}
@@ -380,8 +350,8 @@ void pools_decide(struct pools *p, const struct mirror *m, uint64_t now, const c
 {
 	p->full = p->invalid = p->lacking = 0;
 	forget_old(p, now, minute);
-	for (size_t i = mirror_from(m, KEYS_POOL); mirror_within(m, i, KEYS_POOL); i++)
-		if (m->v[i]->kind == KEY_POOL)
-			decide_one(p, m, m->v[i], now, utc, minute, ret);
+	MIRROR_EACH(m, e, KEYS_POOL)
+		if (e->kind == KEY_POOL)
+			decide_one(p, m, e, now, utc, minute, ret);
 	sweep(m, ret);
 }

@@ -26,7 +26,7 @@ struct asked {
 /* What is remembered from one pass to the next. */
 struct pools {
 	struct asked *v;
-	size_t n;
+	size_t n, room;
 	size_t full, invalid, lacking; /* pools, pools, nodes */
 };
 void pools_done(struct pools *p);

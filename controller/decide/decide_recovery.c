@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/model/lease_holder.h"
 #include "lib/model/model.h"
 
@@ -36,44 +37,35 @@ void memory_of_blocks_done(struct memory_of_blocks *m)
 	*m = (struct memory_of_blocks){ 0 };
 }
 
-static size_t count(const struct mirror *m, const char *beginning)
-{
-	size_t first = mirror_from(m, beginning), i = first;
-
-	while (mirror_within(m, i, beginning))
-		i++;
-	return i - first;
-}
-
 static int take(struct memory_of_blocks *to, const struct mirror *m)
 {
-	for (size_t i = mirror_from(m, KEYS_BLOCK); mirror_within(m, i, KEYS_BLOCK); i++) {
+	MIRROR_EACH(m, e, KEYS_BLOCK) {
 		struct memory_block *b = &to->blocks[to->n_blocks];
 
-		if (!m->v[i]->note)
+		if (!e->note)
 			continue;
 		to->n_blocks++;
-		b->key = strdup(m->v[i]->kv.key);
-		b->value = strdup(m->v[i]->kv.value);
-		b->owner = strdup(m->v[i]->note);
+		b->key = strdup(e->kv.key);
+		b->value = strdup(e->kv.value);
+		b->owner = strdup(e->note);
 		if (!b->key || !b->value || !b->owner)
 			return -ENOMEM;
 	}
-	for (size_t i = mirror_from(m, KEYS_EXTENT); mirror_within(m, i, KEYS_EXTENT); i++) {
+	MIRROR_EACH(m, x, KEYS_EXTENT) {
 		struct memory_block *e = &to->extents[to->n_extents++];
 
-		e->key = strdup(m->v[i]->kv.key);
-		e->value = strdup(m->v[i]->kv.value);
+		e->key = strdup(x->kv.key);
+		e->value = strdup(x->kv.value);
 		if (!e->key || !e->value)
 			return -ENOMEM;
 	}
-	for (size_t i = mirror_from(m, KEYS_NODE); mirror_within(m, i, KEYS_NODE); i++) {
+	MIRROR_EACH(m, x, KEYS_NODE) {
 		AUTO_DONE(node_done) struct node record = { 0 };
 		struct memory_node *n = &to->nodes[to->n_nodes++];
-		const struct store_kv *kv = &m->v[i]->kv;
+		const struct store_kv *kv = &x->kv;
 		char status[KEY_TEXT];
 
-		if (node_decode(kv->key, kv->value, kv->value_len, &record, NULL) == 0) {
+		if (node_decode(KV_ARGS(kv), &record, NULL) == 0) {
 			n->machine = node_machine(&record);
 			if (record.reclaim_after > to->longest)
 				to->longest = record.reclaim_after;
@@ -82,8 +74,7 @@ static int take(struct memory_of_blocks *to, const struct mirror *m)
 		n->value = strdup(kv->value);
 		if (!n->key || !n->value)
 			return -ENOMEM;
-		n->alive = key_status_node(status, mirrored_name(m->v[i])) == 0 &&
-			   mirror_find(m, status);
+		n->alive = key_status_node(status, mirrored_name(x)) == 0 && mirror_find(m, status);
 	}
 	to->revision = m->revision;
 	return 0;
@@ -92,9 +83,9 @@ static int take(struct memory_of_blocks *to, const struct mirror *m)
 int memory_of_blocks_take(struct memory_of_blocks *m, const struct mirror *mirror)
 {
 	struct memory_of_blocks fresh = {
-		.blocks = calloc(count(mirror, KEYS_BLOCK) + 1, sizeof(*fresh.blocks)),
-		.extents = calloc(count(mirror, KEYS_EXTENT) + 1, sizeof(*fresh.extents)),
-		.nodes = calloc(count(mirror, KEYS_NODE) + 1, sizeof(*fresh.nodes)),
+		.blocks = calloc(mirror_count(mirror, KEYS_BLOCK) + 1, sizeof(*fresh.blocks)),
+		.extents = calloc(mirror_count(mirror, KEYS_EXTENT) + 1, sizeof(*fresh.extents)),
+		.nodes = calloc(mirror_count(mirror, KEYS_NODE) + 1, sizeof(*fresh.nodes)),
 	};
 	int r = fresh.blocks && fresh.extents && fresh.nodes ? take(&fresh, mirror) : -ENOMEM;
 
@@ -111,36 +102,26 @@ static const char *name_of(const struct memory_node *n)
 	return n->key + strlen(KEYS_NODE);
 }
 
-/* machine: of which it must be, 0: of any. */
-static bool has_spoken(const struct mirror *m, const char *node, uint64_t machine, const char *id)
+/* machine: which it must be, 0: any; id: the recovery in which it must have spoken, NULL: none. */
+static bool is_node(const struct mirrored *e, uint64_t machine, const char *id)
 {
 	AUTO_DONE(node_done) struct node record = { 0 };
-	const struct mirrored *e;
+
+	return e && node_decode(KV_ARGS(&e->kv), &record, NULL) == 0 &&
+	       (!id || strcmp(record.recovery, id) == 0) &&
+	       (!machine || node_machine(&record) == machine);
+}
+
+static bool has_spoken(const struct mirror *m, const char *node, uint64_t machine, const char *id)
+{
 	char key[KEY_TEXT];
 
-	if (key_node(key, node) < 0)
-		return false;
-	e = mirror_find(m, key);
-	return e && node_decode(key, e->kv.value, e->kv.value_len, &record, NULL) == 0 &&
-	       strcmp(record.recovery, id) == 0 && (!machine || machine == node_machine(&record));
+	return key_node(key, node) == 0 && is_node(mirror_find(m, key), machine, id);
 }
 
 static const struct memory_node *remembered(const struct memory_of_blocks *memory, const char *name)
 {
-	size_t low = 0, high = memory->n_nodes;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		int order = strcmp(name_of(&memory->nodes[middle]), name);
-
-		if (order == 0)
-			return &memory->nodes[middle];
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return array_find(memory->nodes, memory->n_nodes, n, strcmp(name_of(n), name));
 }
 
 /* The first of the living that has not. */
@@ -159,8 +140,8 @@ static const char *missing(const struct memory_of_blocks *memory, const struct m
 		(*ret_n)++;
 	}
 	/* And those that came since: they live. */
-	for (size_t i = mirror_from(m, KEYS_NODE); mirror_within(m, i, KEYS_NODE); i++) {
-		const char *name = mirrored_name(m->v[i]);
+	MIRROR_EACH(m, e, KEYS_NODE) {
+		const char *name = mirrored_name(e);
 		const struct memory_node *known = remembered(memory, name);
 		char status[KEY_TEXT];
 
@@ -174,31 +155,12 @@ static const char *missing(const struct memory_of_blocks *memory, const struct m
 	return first;
 }
 
-static bool is_of_machine(const struct mirrored *e, uint64_t machine)
-{
-	AUTO_DONE(node_done) struct node record = { 0 };
-
-	return e && node_decode(e->kv.key, e->kv.value, e->kv.value_len, &record, NULL) == 0 &&
-	       node_machine(&record) == machine;
-}
-
 bool recovery_wrote(const struct mirrored *e, const char *id)
 {
 	AUTO_DONE(block_done) struct block block = { 0 };
 
-	return e && block_decode(e->kv.key, e->kv.value, e->kv.value_len, &block, NULL) == 0 &&
+	return e && block_decode(KV_ARGS(&e->kv), &block, NULL) == 0 &&
 	       strcmp(block.recovery, id) == 0;
-}
-
-static void compare_seen(struct plans *p, struct plan *plan, const struct mirror *m,
-			 const char *key)
-{
-	const struct mirrored *now = mirror_find(m, key);
-
-	if (now)
-		plan_if_same(p, plan, key, now->kv.mod_revision);
-	else
-		plan_if_absent(p, plan, key);
 }
 
 /*
@@ -217,11 +179,11 @@ static size_t write_nodes(const struct memory_of_blocks *memory, const struct mi
 
 		/* A holder of leases is written with what it holds. */
 		if (!n->machine || lease_holder_is(name_of(n)) ||
-		    has_spoken(m, name_of(n), n->machine, id) || is_of_machine(now, n->machine))
+		    has_spoken(m, name_of(n), n->machine, id) || is_node(now, n->machine, NULL))
 			continue;
 		plan = plans_add(p, n->key);
-		compare_seen(p, plan, m, n->key);
-		plan_put(p, plan, n->key, n->value);
+		plan_if_seen(plan, m, n->key);
+		txn_then(&plan->txn, op_put(n->key, n->value));
 		plan_says(p, plan, "%s: written again as before etcd went back", n->key);
 		writing++;
 	}
@@ -241,8 +203,8 @@ static size_t write_extents(const struct memory_of_blocks *memory, const struct 
 		if (mirror_find(m, e->key))
 			continue;
 		plan = plans_add(p, e->key);
-		plan_if_absent(p, plan, e->key);
-		plan_put(p, plan, e->key, e->value);
+		txn_if(&plan->txn, if_absent(e->key));
+		txn_then(&plan->txn, op_put(e->key, e->value));
 		plan_says(p, plan, "%s: written again as before etcd went back", e->key);
 		writing++;
 	}
@@ -265,14 +227,14 @@ static struct plan *plan_of_holder(struct plans *p, const struct mirror *m,
 		    plan_has_room(&p->v[i], 1, 3))
 			return &p->v[i];
 	plan = plans_add(p, n->key);
-	compare_seen(p, plan, m, n->key);
+	plan_if_seen(plan, m, n->key);
 	if (node_decode(n->key, n->value, strlen(n->value), &record, NULL) < 0 ||
 	    lease_holder_record(record.ipv4.address.family ? &record.ipv4.address
 							   : &record.ipv6.address,
 				&record.vtep.mac, id, &value) < 0)
 		p->failed = true;
 	else
-		plan_put(p, plan, n->key, value);
+		txn_then(&plan->txn, op_put(n->key, value));
 	return plan;
 }
 
@@ -302,12 +264,12 @@ static void write_block(struct plans *p, const struct mirror *m, const struct me
 	if (block_encode(&block, &value) < 0 || host_block_encode(&index, &index_value) < 0)
 		p->failed = true;
 	block.recovery = NULL;
-	compare_seen(p, plan, m, b->key);
-	plan_put(p, plan, b->key, value);
-	plan_put(p, plan, key, index_value);
+	plan_if_seen(plan, m, b->key);
+	txn_then(&plan->txn, op_put(b->key, value));
+	txn_then(&plan->txn, op_put(key, index_value));
 	if (now && now->note && strcmp(now->note, b->owner) != 0 &&
 	    key_host_block(key, now->note, parsed.network, &parsed.block) == 0)
-		plan_delete(p, plan, key);
+		txn_then(&plan->txn, op_delete(key));
 	plan_says(p, plan, "%s: given back to %s, as before etcd went back", b->key, b->owner);
 }
 
@@ -342,18 +304,14 @@ void recovery_begin(const struct memory_of_blocks *memory, const struct mirror *
 		.longest = memory->longest > longest ? memory->longest : longest,
 		.revision = memory->revision,
 	};
-	const struct mirrored *e = mirror_find(m, "recovery");
 	struct plan *plan = plans_add(ret, "recovery");
 	AUTO(free) char *value = NULL;
 
 	snprintf(record.began, sizeof(record.began), "%s", now);
 	if (recovery_encode(&record, &value) < 0)
 		ret->failed = true;
-	if (e)
-		plan_if_same(ret, plan, "recovery", e->kv.mod_revision);
-	else
-		plan_if_absent(ret, plan, "recovery");
-	plan_put(ret, plan, "recovery", value);
+	plan_if_seen(plan, m, "recovery");
+	txn_then(&plan->txn, op_put("recovery", value));
 	plan_says(ret, plan,
 		  "etcd went back: recovery %s begins, and nothing is freed until every node has "
 		  "reported its blocks",
@@ -368,8 +326,8 @@ static void end(struct plans *p, struct recovery *record, const struct mirrored 
 	record->done = true;
 	if (recovery_encode(record, &value) < 0)
 		p->failed = true;
-	plan_if_same(p, plan, "recovery", e->kv.mod_revision);
-	plan_put(p, plan, "recovery", value);
+	txn_if(&plan->txn, if_unchanged("recovery", e->kv.mod_revision));
+	txn_then(&plan->txn, op_put("recovery", value));
 	plan_says(p, plan, "recovery %s ends: %s", record->id, why);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "controller/decide/decide_routes.h"
+#include "lib/base/array.h"
 #include "lib/model/model.h"
 
 const char *removal_state_name(enum removal_state state)
@@ -18,49 +19,32 @@ void removals_done(struct removals *r)
 {
 	for (size_t i = 0; i < r->n; i++)
 		free(r->v[i].node);
-	free(r->v);
-	*r = (struct removals){ 0 };
+	array_done(r);
 }
 
 /* --- the list ------------------------------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct removal *)a)->node, ((const struct removal *)b)->node);
-}
-
 static struct removal *find(const struct removals *r, const char *node)
 {
-	struct removal key = { .node = (char *)(uintptr_t)node };
-
-	return r->n ? bsearch(&key, r->v, r->n, sizeof(key), by_name) : NULL;
+	return array_find(r->v, r->n, x, strcmp(x->node, node));
 }
 
 /* Those in the mirror, in its order, with what was known of them. */
 static int relist(struct removals *r, const struct mirror *m)
 {
 	struct removals fresh = { 0 };
-	size_t first = mirror_from(m, KEYS_REMOVED), n = 0;
 
-	while (mirror_within(m, first + n, KEYS_REMOVED))
-		n++;
-	fresh.v = calloc(n ?: 1, sizeof(*fresh.v));
-	if (!fresh.v)
-		return -ENOMEM;
-	for (size_t i = first; i < first + n; i++) {
-		struct removal *old, *e = &fresh.v[fresh.n];
+	MIRROR_EACH(m, entry, KEYS_REMOVED) {
+		const struct removal *old;
+		struct removal *e;
 
-		if (m->v[i]->kind != KEY_REMOVED)
+		if (entry->kind != KEY_REMOVED)
 			continue;
-		old = find(r, mirrored_name(m->v[i]));
-		if (old) {
+		e = array_add(&fresh);
+		old = find(r, mirrored_name(entry));
+		if (e && old)
 			*e = *old;
-			e->node = strdup(old->node);
-		} else {
-			e->node = strdup(mirrored_name(m->v[i]));
-		}
-		fresh.n++;
-		if (!e->node) {
+		if (!e || !(e->node = strdup(mirrored_name(entry)))) {
 			removals_done(&fresh);
 			return -ENOMEM;
 		}
@@ -86,25 +70,6 @@ static int make_keys(struct keys *k, const char *node)
 	return r ?: keys_of_host(k->host, node);
 }
 
-/* Somebody says that the machine is off, and it has not registered since. */
-static bool is_off(const struct mirrored *removed, const struct mirrored *node)
-{
-	AUTO_DONE(node_removed_done) struct node_removed record = { 0 };
-	const struct store_kv *kv = &removed->kv;
-
-	return node_removed_decode(kv->key, kv->value, kv->value_len, &record, NULL) == 0 &&
-	       record.now && (!node || node->kv.mod_revision < kv->mod_revision);
-}
-
-/* A record that cannot be read is no command. */
-static bool is_readable(const struct mirrored *removed)
-{
-	AUTO_DONE(node_removed_done) struct node_removed record = { 0 };
-	const struct store_kv *kv = &removed->kv;
-
-	return node_removed_decode(kv->key, kv->value, kv->value_len, &record, NULL) == 0;
-}
-
 /*
  * What the node counts on: its own record, which the removal compares and deletes. One that cannot
  * be read promises something that nobody knows: only an operator's word ends that.
@@ -114,8 +79,7 @@ static uint64_t promised(const struct mirrored *node, uint32_t usual, uint32_t m
 	AUTO_DONE(node_done) struct node record = { 0 };
 	uint64_t s = usual;
 
-	if (node &&
-	    node_decode(node->kv.key, node->kv.value, node->kv.value_len, &record, NULL) < 0)
+	if (node && node_decode(KV_ARGS(&node->kv), &record, NULL) < 0)
 		return UINT64_MAX;
 	if (record.reclaim_after)
 		s = record.reclaim_after;
@@ -125,8 +89,10 @@ static uint64_t promised(const struct mirrored *node, uint32_t usual, uint32_t m
 static void update(struct removal *e, const struct mirror *m, uint64_t now, uint32_t usual,
 		   uint32_t minute)
 {
-	struct keys k;
+	AUTO_DONE(node_removed_done) struct node_removed record = { 0 };
 	const struct mirrored *node, *removed;
+	struct keys k;
+	bool off;
 
 	e->state = REMOVAL_WAITING;
 	if (make_keys(&k, e->node) < 0)
@@ -147,7 +113,12 @@ static void update(struct removal *e, const struct mirror *m, uint64_t now, uint
 	/* Once its record is gone, what that promised is kept. */
 	if (node || !e->wait)
 		e->wait = promised(node, usual, minute);
-	if (is_readable(removed) && (is_off(removed, node) || now - e->since >= e->wait))
+	/* A record that is invalid is no command. With "now" it does not wait, unless the node has
+	 * registered since. */
+	if (node_removed_decode(KV_ARGS(&removed->kv), &record, NULL) < 0)
+		return;
+	off = record.now && (!node || node->kv.mod_revision < removed->kv.mod_revision);
+	if (off || now - e->since >= e->wait)
 		e->state = REMOVAL_RECLAIM;
 }
 
@@ -184,7 +155,7 @@ struct taken {
 };
 struct takens {
 	struct taken *v;
-	size_t n;
+	size_t n, room;
 };
 
 static int by_owner(const void *x, const void *y)
@@ -197,23 +168,13 @@ static int by_owner(const void *x, const void *y)
 
 static int find_blocks(struct removals *r, const struct mirror *m, struct takens *ret)
 {
-	size_t room = 0;
-
-	for (size_t i = mirror_from(m, KEYS_BLOCK); mirror_within(m, i, KEYS_BLOCK); i++) {
-		struct removal *owner = m->v[i]->note ? find(r, m->v[i]->note) : NULL;
+	MIRROR_EACH(m, e, KEYS_BLOCK) {
+		struct removal *owner = e->note ? find(r, e->note) : NULL;
 
 		if (!owner || owner->state != REMOVAL_RECLAIM)
 			continue;
-		if (ret->n == room) {
-			struct taken *more;
-
-			room = room ? room * 2 : 64;
-			more = reallocarray(ret->v, room, sizeof(*more));
-			if (!more)
-				return -ENOMEM;
-			ret->v = more;
-		}
-		ret->v[ret->n++] = (struct taken){ owner, m->v[i] };
+		if (array_append(ret, ((struct taken){ owner, e })) < 0)
+			return -ENOMEM;
 		owner->blocks++;
 	}
 	if (ret->n)
@@ -225,8 +186,8 @@ static struct plan *new_plan(struct plans *p, const struct keys *k, int64_t remo
 {
 	struct plan *plan = plans_add(p, k->node);
 
-	plan_if_absent(p, plan, k->status);
-	plan_if_same(p, plan, k->removed, removed);
+	txn_if(&plan->txn, if_absent(k->status));
+	txn_if(&plan->txn, if_unchanged(k->removed, removed));
 	return plan;
 }
 
@@ -235,8 +196,8 @@ static void take_record(struct plans *p, const struct keys *k, const struct remo
 {
 	struct plan *plan = new_plan(p, k, e->removed_revision);
 
-	plan_if_same(p, plan, k->node, node->kv.mod_revision);
-	plan_delete(p, plan, k->node);
+	txn_if(&plan->txn, if_unchanged(k->node, node->kv.mod_revision));
+	txn_then(&plan->txn, op_delete(k->node));
 	plan_says(p, plan, "node %s is removed and silent: deleted its record first", e->node);
 }
 
@@ -250,19 +211,19 @@ static bool take_blocks(struct plans *p, struct plan *plan, const struct removal
 
 		if (!plan_has_room(plan, 4, 4))
 			return false;
-		plan_if_same(p, plan, v[i].block->kv.key, v[i].block->kv.mod_revision);
-		plan_delete(p, plan, v[i].block->kv.key);
+		txn_if(&plan->txn, if_unchanged(v[i].block->kv.key, v[i].block->kv.mod_revision));
+		txn_then(&plan->txn, op_delete(v[i].block->kv.key));
 		if (key_parse(v[i].block->kv.key, &key) == 0 &&
 		    key_host_block(index, e->node, key.network, &key.block) == 0)
-			plan_delete(p, plan, index);
+			txn_then(&plan->txn, op_delete(index));
 	}
 	return true;
 }
 
 static bool deletes(const struct plan *plan, const char *key)
 {
-	for (size_t i = 0; i < plan->n_ops; i++)
-		if (strcmp(plan->ops[i].key, key) == 0)
+	for (size_t i = 0; i < plan->txn.ops.n; i++)
+		if (strcmp(plan->txn.ops.v[i].key, key) == 0)
 			return true;
 	return false;
 }
@@ -270,12 +231,12 @@ static bool deletes(const struct plan *plan, const char *key)
 static bool take_host_keys(struct plans *p, struct plan *plan, const struct mirror *m,
 			   const char *host)
 {
-	for (size_t i = mirror_from(m, host); mirror_within(m, i, host); i++) {
-		if (m->v[i]->kind == KEY_HOST_BLOCK && deletes(plan, m->v[i]->kv.key))
+	MIRROR_EACH(m, e, host) {
+		if (e->kind == KEY_HOST_BLOCK && deletes(plan, e->kv.key))
 			continue;
 		if (!plan_has_room(plan, 4, 4))
 			return false;
-		plan_delete(p, plan, m->v[i]->kv.key);
+		txn_then(&plan->txn, op_delete(e->kv.key));
 	}
 	return true;
 }
@@ -284,23 +245,23 @@ static void take_rest(struct plans *p, const struct mirror *m, const struct keys
 		      const struct removal *e, const struct taken *v, size_t n)
 {
 	struct plan *plan = new_plan(p, k, e->removed_revision);
-	size_t before = plan->n_ops;
+	size_t before = plan->txn.ops.n;
 	bool all;
 
-	plan_if_absent(p, plan, k->node);
+	txn_if(&plan->txn, if_absent(k->node));
 	all = take_blocks(p, plan, e, v, n);
 	all = all && take_host_keys(p, plan, m, k->host);
 	/* Of a node that is gone nobody withdraws a static route any more. */
 	all = all && routes_take_node(p, plan, m, e->node);
-	plan_says(p, plan, "node %s: freed %zu keys", e->node, plan->n_ops - before);
+	plan_says(p, plan, "node %s: freed %zu keys", e->node, plan->txn.ops.n - before);
 	plan->quiet = true;
 	if (!all)
 		return;
 	/* Nothing has come that was not seen: with the removal goes the memory of it. */
-	plan_if_no_newer(p, plan, k->host, m->revision);
+	txn_if_prefix(&plan->txn, k->host, if_none_made_after(NULL, NULL, m->revision));
 	if (mirror_find(m, k->spec))
-		plan_delete(p, plan, k->spec);
-	plan_delete(p, plan, k->removed);
+		txn_then(&plan->txn, op_delete(k->spec));
+	txn_then(&plan->txn, op_delete(k->removed));
 	plan->quiet = false;
 	plan_says(p, plan, "node %s is gone: freed its last keys", e->node);
 }
@@ -334,7 +295,7 @@ void removals_plan(struct removals *r, const struct mirror *m,
 		return;
 	if (find_blocks(r, m, &all) < 0)
 		ret->failed = true;
-	for (size_t i = 0; i < r->n && !ret->failed; i++) {
+	for (size_t i = 0; i < r->n && !plans_failed(ret); i++) {
 		size_t first = at;
 
 		while (at < all.n && all.v[at].owner == &r->v[i])
@@ -342,5 +303,5 @@ void removals_plan(struct removals *r, const struct mirror *m,
 		if (r->v[i].state == REMOVAL_RECLAIM)
 			plan_one(&r->v[i], m, all.v + first, at - first, busy, arg, ret);
 	}
-	free(all.v);
+	array_done(&all);
 }

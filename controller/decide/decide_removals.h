@@ -44,7 +44,7 @@ struct removal {
 /* What is remembered from one pass to the next; sorted by node. */
 struct removals {
 	struct removal *v;
-	size_t n;
+	size_t n, room;
 };
 void removals_done(struct removals *r);
 

@@ -22,12 +22,14 @@ static int order(const struct finding *a, const struct finding *b)
 /* Ranges are compared with the revision of the look itself, which differs. */
 static bool same_evidence(const struct finding *a, const struct finding *b)
 {
-	if (a->n_compares != b->n_compares)
+	if (a->txn.compares.n != b->txn.compares.n)
 		return false;
-	for (size_t i = 0; i < a->n_compares; i++)
-		if (strcmp(a->compares[i].key, b->compares[i].key) != 0 ||
-		    (!a->compares[i].range_end && a->compares[i].number != b->compares[i].number))
+	for (size_t i = 0; i < a->txn.compares.n; i++) {
+		const struct store_compare *x = &a->txn.compares.v[i], *y = &b->txn.compares.v[i];
+
+		if (strcmp(x->key, y->key) != 0 || (!x->range_end && x->number != y->number))
 			return false;
+	}
 	return true;
 }
 
@@ -40,14 +42,7 @@ static void mend(struct repairs *r, const struct finding *f, struct plans *ret)
 {
 	struct plan *plan = plans_add(ret, f->thing);
 
-	for (size_t i = 0; i < f->n_compares; i++)
-		plan_if(ret, plan, &f->compares[i]);
-	for (size_t i = 0; i < f->n_ops; i++) {
-		if (f->ops[i].kind == STORE_DELETE)
-			plan_delete(ret, plan, f->ops[i].key);
-		else
-			plan_put(ret, plan, f->ops[i].key, f->ops[i].value);
-	}
+	txn_add(&plan->txn, "", &f->txn);
 	plan_says(ret, plan, "%s: %s; repaired: %s", finding_kind_name(f->kind), f->sentence,
 		  f->todo);
 	r->tried[f->kind]++;

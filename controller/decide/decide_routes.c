@@ -25,7 +25,7 @@ bool routes_take_node(struct plans *p, struct plan *plan, const struct mirror *m
 	char name[NAME_TEXT], key[KEY_TEXT];
 	size_t next;
 
-	for (size_t i = mirror_from(m, KEYS_STATUS_ROUTE); mirror_within(m, i, KEYS_STATUS_ROUTE);
+	for (size_t i = mirror_from(m, KEYS_STATUS_ROUTE); mirror_at(m, i, KEYS_STATUS_ROUTE);
 	     i = next) {
 		next = one_name(m, i, name);
 		if (m->v[i]->kind != KEY_STATUS_STATIC_ROUTE ||
@@ -33,7 +33,7 @@ bool routes_take_node(struct plans *p, struct plan *plan, const struct mirror *m
 			continue;
 		if (!plan_has_room(plan, 4, 4))
 			return false;
-		plan_delete(p, plan, key);
+		txn_then(&plan->txn, op_delete(key));
 	}
 	return true;
 }
@@ -44,10 +44,10 @@ static void finish(const struct mirrored *e, const char *statuses, struct plans 
 {
 	struct plan *plan = plans_add(ret, e->kv.key);
 
-	plan_if_same(ret, plan, e->kv.key, e->kv.mod_revision);
+	txn_if(&plan->txn, if_unchanged(e->kv.key, e->kv.mod_revision));
 	/* Older than everything: none is there. */
-	plan_if_no_newer(ret, plan, statuses, 0);
-	plan_delete(ret, plan, e->kv.key);
+	txn_if_prefix(&plan->txn, statuses, if_none_made_after(NULL, NULL, 0));
+	txn_then(&plan->txn, op_delete(e->kv.key));
 	plan_says(ret, plan, "static route %s: no node has it any more, deleted its record",
 		  mirrored_name(e));
 }
@@ -55,7 +55,7 @@ static void finish(const struct mirrored *e, const char *statuses, struct plans 
 static bool is_marked(const struct mirrored *e, struct plans *ret)
 {
 	AUTO_DONE(static_route_head_done) struct static_route_head head = { 0 };
-	int r = static_route_head_decode(e->kv.key, e->kv.value, e->kv.value_len, &head, NULL);
+	int r = static_route_head_decode(KV_ARGS(&e->kv), &head, NULL);
 
 	ret->failed = ret->failed || r == -ENOMEM;
 	return r == 0 && head.deleting[0];
@@ -64,7 +64,7 @@ static bool is_marked(const struct mirrored *e, struct plans *ret)
 static bool is_valid(const struct mirrored *e, struct plans *ret)
 {
 	AUTO_DONE(static_route_done) struct static_route route = { 0 };
-	int r = static_route_decode(e->kv.key, e->kv.value, e->kv.value_len, &route, NULL);
+	int r = static_route_decode(KV_ARGS(&e->kv), &route, NULL);
 
 	ret->failed = ret->failed || r == -ENOMEM;
 	return r == 0;
@@ -79,8 +79,10 @@ static void look_at_record(struct routes *r, const struct mirror *m, const struc
 	if (e->kind != KEY_STATIC_ROUTE ||
 	    keys_of_static_route_status(statuses, mirrored_name(e)) < 0)
 		return;
-	for (size_t i = mirror_from(m, statuses); mirror_within(m, i, statuses); i++, n++)
-		errors += m->v[i]->note && strcmp(m->v[i]->note, "error") == 0;
+	MIRROR_EACH(m, x, statuses) {
+		errors += x->note && strcmp(x->note, "error") == 0;
+		n++;
+	}
 	r->records++;
 	r->in_error += errors > 0;
 	r->invalid += !is_valid(e, ret);
@@ -100,11 +102,11 @@ static void sweep_name(const struct mirror *m, size_t first, size_t end, const c
 	struct plan *plan = plans_add(ret, record);
 	size_t n = 0;
 
-	plan_if_absent(ret, plan, record);
+	txn_if(&plan->txn, if_absent(record));
 	for (size_t i = first; i < end && plan_has_room(plan, 4, 4); i++) {
 		if (m->v[i]->kind != KEY_STATUS_STATIC_ROUTE)
 			continue;
-		plan_delete(ret, plan, m->v[i]->kv.key);
+		txn_then(&plan->txn, op_delete(m->v[i]->kv.key));
 		n++;
 	}
 	plan_says(ret, plan, "%s does not exist: deleted %zu %s of it", record, n,
@@ -122,11 +124,11 @@ static void sweep_node(const struct mirror *m, const struct mirrored *e, struct 
 	    mirror_find(m, removed))
 		return;
 	plan = plans_add(ret, e->kv.key);
-	plan_if_same(ret, plan, e->kv.key, e->kv.mod_revision);
-	plan_if_absent(ret, plan, node);
-	plan_if_absent(ret, plan, alive);
-	plan_if_absent(ret, plan, removed);
-	plan_delete(ret, plan, e->kv.key);
+	txn_if(&plan->txn, if_unchanged(e->kv.key, e->kv.mod_revision));
+	txn_if(&plan->txn, if_absent(node));
+	txn_if(&plan->txn, if_absent(alive));
+	txn_if(&plan->txn, if_absent(removed));
+	txn_then(&plan->txn, op_delete(e->kv.key));
 	plan_says(ret, plan, "node %s does not exist: deleted its report on a static route", name);
 }
 
@@ -150,10 +152,9 @@ void routes_decide(struct routes *r, const struct mirror *m, struct plans *ret)
 	size_t next;
 
 	*r = (struct routes){ 0 };
-	for (size_t i = mirror_from(m, KEYS_STATIC_ROUTE); mirror_within(m, i, KEYS_STATIC_ROUTE);
-	     i++)
-		look_at_record(r, m, m->v[i], ret);
-	for (size_t i = mirror_from(m, KEYS_STATUS_ROUTE); mirror_within(m, i, KEYS_STATUS_ROUTE);
+	MIRROR_EACH(m, e, KEYS_STATIC_ROUTE)
+		look_at_record(r, m, e, ret);
+	for (size_t i = mirror_from(m, KEYS_STATUS_ROUTE); mirror_at(m, i, KEYS_STATUS_ROUTE);
 	     i = next) {
 		next = one_name(m, i, name);
 		if (key_static_route(record, name) < 0)

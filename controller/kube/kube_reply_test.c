@@ -61,8 +61,8 @@ static void answers_are_told_apart(void **unused)
 	       "client certificate");
 	expect("watch", NULL, 403, STATUS("\"message\":\"nodes is forbidden\",\"code\":403"),
 	       KUBE_FORBIDDEN,
-	       "the API server forbids us to watch nodes (403: nodes is forbidden): allow get, list "
-	       "and watch on nodes, as in docs/kubernetes/controller.yaml");
+	       "the API server forbids us to watch nodes (403: nodes is forbidden): allow get, "
+	       "list and watch on nodes, as in docs/kubernetes/controller.yaml");
 	expect("list", NULL, 502, "<html>\033[2J</html>", KUBE_FAILED,
 	       "list nodes: the API server answers 502");
 	/* An ERROR event has no HTTP status of its own. */

@@ -165,7 +165,7 @@ static int value(struct reader *r, const yaml_event_t *e, unsigned depth, struct
 	bool is_sequence = e->type == YAML_SEQUENCE_START_EVENT;
 
 	if (depth >= MAX_DEPTH)
-		return refuse(r, e->start_mark, "nested too deeplyly");
+		return refuse(r, e->start_mark, "nested too deeplylyly");
 	if ((is_mapping && (e->data.mapping_start.anchor || e->data.mapping_start.tag)) ||
 	    (is_sequence && (e->data.sequence_start.anchor || e->data.sequence_start.tag)) ||
 	    e->type == YAML_ALIAS_EVENT)

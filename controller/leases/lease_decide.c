@@ -7,6 +7,7 @@
 #include "controller/decide/decide_leases.h"
 #include "controller/decide/decide_recovery.h"
 #include "ipam/allocator/candidates.h"
+#include "lib/base/array.h"
 #include "lib/model/lease_holder.h"
 
 /* So many guesses by hash before everything that is taken is looked at. */
@@ -88,13 +89,11 @@ static const struct mirrored *find_own(const struct deciding *d, struct prefix *
 
 	if (keys_of_blocks(beginning, d->call->network) < 0)
 		return NULL;
-	for (size_t i = mirror_from(d->mirror, beginning); mirror_within(d->mirror, i, beginning);
-	     i++) {
+	MIRROR_EACH(d->mirror, e, beginning) {
 		AUTO_DONE(block_done) struct block block = { 0 };
-		const struct mirrored *e = d->mirror->v[i];
 
 		if (!e->note || strcmp(e->note, d->holder) != 0 ||
-		    block_decode(e->kv.key, e->kv.value, e->kv.value_len, &block, NULL) < 0 ||
+		    block_decode(KV_ARGS(&e->kv), &block, NULL) < 0 ||
 		    !block.lease.public_ip.family || !fits_pool(d->pool, &block.block))
 			continue;
 		if (rank(&block) <= best)
@@ -111,16 +110,6 @@ static const struct mirrored *find_own(const struct deciding *d, struct prefix *
 static void begin(struct deciding *d, const char *subject)
 {
 	d->plan = plans_add(&d->ret->plans, subject);
-}
-
-static void compare_seen(struct deciding *d, const char *key)
-{
-	const struct mirrored *e = mirror_find(d->mirror, key);
-
-	if (e)
-		plan_if_same(&d->ret->plans, d->plan, key, e->kv.mod_revision);
-	else
-		plan_if_absent(&d->ret->plans, d->plan, key);
 }
 
 /* Compared and put each time, also when nothing in it changes: it is the holder's lock. */
@@ -142,8 +131,8 @@ static enum lease_verdict lock_holder(struct deciding *d, const struct mac *mac)
 		mac = &node.vtep.mac;
 	if (lease_holder_record(&d->wish->public_ip, mac, d->recovery, &value) < 0)
 		return out_of_memory(d);
-	compare_seen(d, key);
-	plan_put(&d->ret->plans, d->plan, key, value);
+	plan_if_seen(d->plan, d->mirror, key);
+	txn_then(&d->plan->txn, op_put(key, value));
 	return LEASE_DO;
 }
 
@@ -157,8 +146,8 @@ static enum lease_verdict put_block(struct deciding *d, const struct block *bloc
 		return REFUSE(d, "this is not a block");
 	if (block_encode(block, &value) < 0)
 		return out_of_memory(d);
-	compare_seen(d, key);
-	plan_put(&d->ret->plans, d->plan, key, value);
+	plan_if_seen(d->plan, d->mirror, key);
+	txn_then(&d->plan->txn, op_put(key, value));
 	if (d->call->verb == LEASE_RESERVE || d->call->verb == LEASE_UNRESERVE)
 		d->ret->answer = strdup("");
 	else if (lease_render(block, NULL, lease_view_vxlan(d->view), &d->ret->answer, NULL) < 0)
@@ -176,7 +165,7 @@ static enum lease_verdict put_index(struct deciding *d, const struct prefix *sub
 	if (key_host_block(key, d->holder, d->call->network, subnet) < 0 ||
 	    host_block_encode(&index, &value) < 0)
 		return out_of_memory(d);
-	plan_put(&d->ret->plans, d->plan, key, value);
+	txn_then(&d->plan->txn, op_put(key, value));
 	return LEASE_DO;
 }
 
@@ -190,15 +179,16 @@ static enum lease_verdict hold_extent(struct deciding *d)
 	if (key_extent(key, d->call->network, d->pool->name) < 0 ||
 	    keys_of_extents(all, d->call->network) < 0)
 		return REFUSE(d, "this is not an extent");
-	compare_seen(d, key);
+	plan_if_seen(d->plan, d->mirror, key);
 	if (mirror_find(d->mirror, key))
 		return LEASE_DO;
 	/* Nobody has cut anything in this network since we looked for overlaps. */
-	plan_if_no_newer(&d->ret->plans, d->plan, all, lease_view_revision(d->view));
+	txn_if_prefix(&d->plan->txn, all,
+		      if_none_made_after(NULL, NULL, lease_view_revision(d->view)));
 	memcpy(extent.made, d->clock->now, sizeof(extent.made));
 	if (extent_encode(&extent, &value) < 0)
 		return out_of_memory(d);
-	plan_put(&d->ret->plans, d->plan, key, value);
+	txn_then(&d->plan->txn, op_put(key, value));
 	return LEASE_DO;
 }
 
@@ -214,13 +204,12 @@ static const struct mirrored *indexed_by(const struct deciding *d, const struct 
 
 	if (!lease_view_lost(d->view))
 		return NULL;
-	for (size_t i = mirror_from(m, KEYS_HOST); mirror_within(m, i, KEYS_HOST); i++) {
+	MIRROR_EACH(m, e, KEYS_HOST) {
 		struct key key;
 
-		if (key_parse(m->v[i]->kv.key, &key) == 0 &&
-		    strcmp(key.network, d->call->network) == 0 &&
+		if (key_parse(e->kv.key, &key) == 0 && strcmp(key.network, d->call->network) == 0 &&
 		    prefix_compare(&key.block, subnet) == 0 && strcmp(key.node, d->holder) != 0)
-			return m->v[i];
+			return e;
 	}
 	return NULL;
 }
@@ -247,16 +236,7 @@ static int note_taken(const struct pool_view *p, struct taken *t, const struct p
 
 	if (prefix_block_index(&p->cidr, p->block_size, &block->address, &n) < 0 || n > UINT32_MAX)
 		return 0;
-	if (t->n == t->room) {
-		uint32_t *more = reallocarray(t->v, t->room ? t->room * 2 : 256, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		t->v = more;
-		t->room = t->room ? t->room * 2 : 256;
-	}
-	t->v[t->n++] = (uint32_t)n;
-	return 0;
+	return array_append(t, (uint32_t)n);
 }
 
 /* 0, -ENOSPC, -ENOMEM. One that is busy may be found: its claim then fails, and it is asked anew.
@@ -265,26 +245,23 @@ static int find_untaken(const struct deciding *d, struct prefix *ret)
 {
 	struct taken t = { 0 };
 	char beginning[KEY_TEXT];
+	struct key key;
 	address_count n;
 	int r = keys_of_blocks(beginning, d->call->network);
 
-	for (size_t i = mirror_from(d->mirror, beginning);
-	     r == 0 && mirror_within(d->mirror, i, beginning); i++) {
-		struct key key;
-
-		if (key_parse(d->mirror->v[i]->kv.key, &key) == 0)
+	if (r < 0)
+		return r;
+	MIRROR_EACH(d->mirror, e, beginning)
+		if (r == 0 && key_parse(e->kv.key, &key) == 0)
 			r = note_taken(d->pool, &t, &key.block);
-	}
-	for (size_t i = mirror_from(d->mirror, KEYS_HOST);
-	     r == 0 && lease_view_lost(d->view) && mirror_within(d->mirror, i, KEYS_HOST); i++) {
-		struct key key;
-
-		if (key_parse(d->mirror->v[i]->kv.key, &key) == 0 &&
-		    strcmp(key.network, d->call->network) == 0 && strcmp(key.node, d->holder) != 0)
-			r = note_taken(d->pool, &t, &key.block);
-	}
+	if (lease_view_lost(d->view))
+		MIRROR_EACH(d->mirror, e, KEYS_HOST)
+			if (r == 0 && key_parse(e->kv.key, &key) == 0 &&
+			    strcmp(key.network, d->call->network) == 0 &&
+			    strcmp(key.node, d->holder) != 0)
+				r = note_taken(d->pool, &t, &key.block);
 	r = r ?: candidate_free(&d->pool->usable, t.v, t.n, d->clock->random, &n);
-	free(t.v);
+	array_done(&t);
 	return r ?: prefix_nth_block(&d->pool->cidr, d->pool->block_size, n, ret);
 }
 
@@ -331,7 +308,7 @@ static enum lease_verdict claim(struct deciding *d, const struct prefix *subnet,
 	memcpy(block.claimed, d->clock->now, sizeof(block.claimed));
 	fill_lease(d, &block, d->call->verb == LEASE_RESERVE);
 	begin(d, d->holder);
-	compare_seen(d, "recovery");
+	plan_if_seen(d->plan, d->mirror, "recovery");
 	r = put_block(d, &block);
 	r = r == LEASE_DO ? put_index(d, subnet) : r;
 	/* Of whom a restore brought it back to. */
@@ -339,7 +316,7 @@ static enum lease_verdict claim(struct deciding *d, const struct prefix *subnet,
 	    (former = mirror_find(d->mirror, key)) && former->note &&
 	    strcmp(former->note, d->holder) != 0 &&
 	    key_host_block(key, former->note, d->call->network, subnet) == 0)
-		plan_delete(&d->ret->plans, d->plan, key);
+		txn_then(&d->plan->txn, op_delete(key));
 	r = r == LEASE_DO ? lock_holder(d, &d->wish->mac) : r;
 	return r == LEASE_DO ? hold_extent(d) : r;
 }
@@ -376,9 +353,9 @@ static enum lease_verdict repeat(struct deciding *d, const struct mirrored *e,
 	d->ret->block = block->block;
 	d->ret->repeated = true;
 	begin(d, d->holder);
-	compare_seen(d, "recovery");
-	compare_seen(d, e->kv.key);
-	plan_get(&d->ret->plans, d->plan, e->kv.key);
+	plan_if_seen(d->plan, d->mirror, "recovery");
+	plan_if_seen(d->plan, d->mirror, e->kv.key);
+	txn_then(&d->plan->txn, op_get(e->kv.key));
 	if (lease_render(block, NULL, lease_view_vxlan(d->view), &d->ret->answer, NULL) < 0 ||
 	    plans_failed(&d->ret->plans))
 		return out_of_memory(d);
@@ -393,7 +370,7 @@ static enum lease_verdict refresh(struct deciding *d, const struct mirrored *e)
 	struct block block;
 	bool reserved, repeated;
 
-	if (block_decode(e->kv.key, e->kv.value, e->kv.value_len, &old, NULL) < 0)
+	if (block_decode(KV_ARGS(&e->kv), &old, NULL) < 0)
 		return REFUSE(d, "the record %s is invalid", e->kv.key);
 	block = old;
 	reserved = !old.lease.expires[0] && d->call->verb != LEASE_UNRESERVE;
@@ -409,7 +386,7 @@ static enum lease_verdict refresh(struct deciding *d, const struct mirrored *e)
 	if (r != LEASE_DO || repeated)
 		return r == LEASE_DO ? repeat(d, e, &old) : r;
 	begin(d, d->holder);
-	compare_seen(d, "recovery");
+	plan_if_seen(d->plan, d->mirror, "recovery");
 	r = put_block(d, &block);
 	return r == LEASE_DO ? lock_holder(d, &d->wish->mac) : r;
 }
@@ -535,7 +512,7 @@ static enum lease_verdict give_back(struct deciding *d, bool again)
 		return r;
 	d->ret->block = block.block;
 	begin(d, block.node);
-	compare_seen(d, "recovery");
+	plan_if_seen(d->plan, d->mirror, "recovery");
 	lease_plan_free(d->mirror, e, &block, d->plan, &d->ret->plans);
 	d->ret->answer = strdup("");
 	return d->ret->answer && !plans_failed(&d->ret->plans) ? LEASE_DO : out_of_memory(d);

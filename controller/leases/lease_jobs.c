@@ -8,7 +8,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "controller/state/plan_send.h"
+#include "controller/state/plan.h"
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "lib/base/log.h"

@@ -106,15 +106,6 @@ void lease_view_free(struct lease_view *v)
 
 /* --- pools and settings --------------------------------------------------------------------- */
 
-static size_t count(const struct mirror *m, const char *beginning)
-{
-	size_t n = 0;
-
-	for (size_t i = mirror_from(m, beginning); mirror_within(m, i, beginning); i++)
-		n++;
-	return n;
-}
-
 static void read_config(struct lease_view *v)
 {
 	AUTO_DONE(cluster_config_done) struct cluster_config config = { 0 };
@@ -130,30 +121,28 @@ static int read_pools(struct lease_view *v)
 {
 	const struct mirror *m = &v->mirror;
 
-	v->pools = calloc(count(m, KEYS_POOL) + 1, sizeof(*v->pools));
-	v->inputs = calloc(count(m, KEYS_POOL) + 1, sizeof(*v->inputs));
-	v->extents = calloc(count(m, KEYS_EXTENT) + 1, sizeof(*v->extents));
-	v->extent_list = calloc(count(m, KEYS_EXTENT) + 1, sizeof(struct extent *));
+	v->pools = calloc(mirror_count(m, KEYS_POOL) + 1, sizeof(*v->pools));
+	v->inputs = calloc(mirror_count(m, KEYS_POOL) + 1, sizeof(*v->inputs));
+	v->extents = calloc(mirror_count(m, KEYS_EXTENT) + 1, sizeof(*v->extents));
+	v->extent_list = calloc(mirror_count(m, KEYS_EXTENT) + 1, sizeof(struct extent *));
 	if (!v->pools || !v->inputs || !v->extents || !v->extent_list)
 		return -ENOMEM;
-	for (size_t i = mirror_from(m, KEYS_POOL); mirror_within(m, i, KEYS_POOL); i++) {
-		const struct store_kv *kv = &m->v[i]->kv;
+	MIRROR_EACH(m, e, KEYS_POOL) {
+		const struct store_kv *kv = &e->kv;
 		struct pool_input *in = &v->inputs[v->n_inputs++];
 
-		*in = (struct pool_input){ .name = mirrored_name(m->v[i]),
+		*in = (struct pool_input){ .name = mirrored_name(e),
 					   .invalid = "its record cannot be read",
 					   .created = kv->create_revision };
-		if (pool_decode(kv->key, kv->value, kv->value_len, &v->pools[v->n_pools], NULL) ==
-		    0) {
+		if (pool_decode(KV_ARGS(kv), &v->pools[v->n_pools], NULL) == 0) {
 			in->pool = &v->pools[v->n_pools++];
 			in->invalid = NULL;
 		}
 	}
-	for (size_t i = mirror_from(m, KEYS_EXTENT); mirror_within(m, i, KEYS_EXTENT); i++) {
-		const struct store_kv *kv = &m->v[i]->kv;
+	MIRROR_EACH(m, x, KEYS_EXTENT) {
+		const struct store_kv *kv = &x->kv;
 
-		if (extent_decode(kv->key, kv->value, kv->value_len, &v->extents[v->n_extents],
-				  NULL) == 0) {
+		if (extent_decode(KV_ARGS(kv), &v->extents[v->n_extents], NULL) == 0) {
 			v->extent_list[v->n_extents] = &v->extents[v->n_extents];
 			v->n_extents++;
 		}
@@ -244,7 +233,7 @@ static int render(const struct lease_view *v, const struct mirrored *e, struct s
 	AUTO_DONE(block_done) struct block block = { 0 };
 	AUTO_DONE(node_done) struct node node = { 0 };
 	bool known;
-	int r = block_decode(e->kv.key, e->kv.value, e->kv.value_len, &block, NULL);
+	int r = block_decode(KV_ARGS(&e->kv), &block, NULL);
 
 	if (r < 0 || block.block.address.family != AF_INET || block.lease.revoked)
 		return r == -ENOMEM ? r : 0;
@@ -283,9 +272,9 @@ static void evaluate_of(struct lease_view *v, const char *node)
 {
 	const struct mirror *m = &v->mirror;
 
-	for (size_t i = mirror_from(m, KEYS_BLOCK); mirror_within(m, i, KEYS_BLOCK); i++)
-		if (!node || (m->v[i]->note && strcmp(m->v[i]->note, node) == 0))
-			evaluate(v, m->v[i]->kv.key, m->v[i]);
+	MIRROR_EACH(m, e, KEYS_BLOCK)
+		if (!node || (e->note && strcmp(e->note, node) == 0))
+			evaluate(v, e->kv.key, e);
 }
 
 static void read_recovery(struct lease_view *v)
@@ -511,12 +500,13 @@ int lease_view_reservations(const struct lease_view *v, const char *name, char *
 	char beginning[KEY_TEXT];
 	int r = keys_of_blocks(beginning, name);
 
+	if (r < 0)
+		return r;
 	json_out_open(&out, NULL, '[');
-	for (size_t i = mirror_from(m, beginning); r == 0 && mirror_within(m, i, beginning); i++) {
+	MIRROR_EACH(m, e, beginning) {
 		AUTO_DONE(block_done) struct block block = { 0 };
-		const struct store_kv *kv = &m->v[i]->kv;
 
-		if (block_decode(kv->key, kv->value, kv->value_len, &block, NULL) < 0 ||
+		if (block_decode(KV_ARGS(&e->kv), &block, NULL) < 0 ||
 		    !block.lease.public_ip.family || block.lease.expires[0])
 			continue;
 		json_out_open(&out, NULL, '{');
@@ -525,5 +515,5 @@ int lease_view_reservations(const struct lease_view *v, const char *name, char *
 		json_out_close(&out, '}');
 	}
 	json_out_close(&out, ']');
-	return json_out_take(&out, ret) ?: r;
+	return json_out_take(&out, ret);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/json/json.h"
 #include "lib/model/model.h"
 
@@ -11,8 +12,8 @@ void mirror_done(struct mirror *m)
 {
 	for (size_t i = 0; i < m->n; i++)
 		free(m->v[i]);
-	free(m->v);
-	*m = (struct mirror){ 0 };
+	array_done(m);
+	m->revision = 0;
 }
 
 /* --- what is kept of a value ---------------------------------------------------------------- */
@@ -142,63 +143,52 @@ static int make(const char *key, const struct store_kv *kv, struct mirrored **re
 
 size_t mirror_from(const struct mirror *m, const char *key)
 {
-	size_t low = 0, high = m->n;
-
 	/* Lists come in order. */
 	if (m->n && strcmp(m->v[m->n - 1]->kv.key, key) < 0)
 		return m->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	return array_place(m->v, m->n, e, strcmp((*e)->kv.key, key));
+}
 
-		if (strcmp(m->v[middle]->kv.key, key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+const struct mirrored *mirror_at(const struct mirror *m, size_t i, const char *beginning)
+{
+	return i < m->n && strncmp(m->v[i]->kv.key, beginning, strlen(beginning)) == 0 ? m->v[i]
+										       : NULL;
+}
+
+size_t mirror_count(const struct mirror *m, const char *beginning)
+{
+	size_t first = mirror_from(m, beginning), i = first;
+
+	while (mirror_at(m, i, beginning))
+		i++;
+	return i - first;
+}
+
+static bool is_at(const struct mirror *m, size_t i, const char *key)
+{
+	return i < m->n && strcmp(m->v[i]->kv.key, key) == 0;
 }
 
 const struct mirrored *mirror_find(const struct mirror *m, const char *key)
 {
 	size_t i = mirror_from(m, key);
 
-	return i < m->n && strcmp(m->v[i]->kv.key, key) == 0 ? m->v[i] : NULL;
-}
-
-bool mirror_within(const struct mirror *m, size_t i, const char *beginning)
-{
-	return i < m->n && strncmp(m->v[i]->kv.key, beginning, strlen(beginning)) == 0;
-}
-
-static int make_room(struct mirror *m)
-{
-	size_t room = m->room ? m->room * 2 : 256;
-	struct mirrored **more;
-
-	if (m->n < m->room)
-		return 0;
-	more = reallocarray(m->v, room, sizeof(struct mirrored *));
-	if (!more)
-		return -ENOMEM;
-	m->v = more;
-	m->room = room;
-	return 0;
+	return is_at(m, i, key) ? m->v[i] : NULL;
 }
 
 int mirror_put(struct mirror *m, const char *key, const struct store_kv *kv)
 {
 	struct mirrored *e = NULL;
 	size_t i = mirror_from(m, key);
-	int r = make_room(m);
+	int r = make(key, kv, &e);
 
-	r = r ?: make(key, kv, &e);
 	if (r < 0)
 		return r;
-	if (i < m->n && strcmp(m->v[i]->kv.key, key) == 0) {
+	if (is_at(m, i, key)) {
 		free(m->v[i]);
-	} else {
-		memmove(&m->v[i + 1], &m->v[i], (m->n - i) * sizeof(struct mirrored *));
-		m->n++;
+	} else if (!array_insert(m, i)) {
+		free(e);
+		return -ENOMEM;
 	}
 	m->v[i] = e;
 	return 0;
@@ -208,11 +198,10 @@ void mirror_delete(struct mirror *m, const char *key)
 {
 	size_t i = mirror_from(m, key);
 
-	if (i >= m->n || strcmp(m->v[i]->kv.key, key) != 0)
+	if (!is_at(m, i, key))
 		return;
 	free(m->v[i]);
-	m->n--;
-	memmove(&m->v[i], &m->v[i + 1], (m->n - i) * sizeof(struct mirrored *));
+	array_remove(m, i);
 }
 
 int mirror_kvs(const struct mirror *m, struct store_kv **ret)

@@ -37,8 +37,13 @@ void mirror_delete(struct mirror *m, const char *key);
 const struct mirrored *mirror_find(const struct mirror *m, const char *key);
 /* The first key that is not below this text. */
 size_t mirror_from(const struct mirror *m, const char *key);
-/* for (size_t i = mirror_from(m, "pool/"); mirror_within(m, i, "pool/"); i++) */
-bool mirror_within(const struct mirror *m, size_t i, const char *beginning);
+/* The entry at i; NULL: it does not begin so, or i is the end. */
+const struct mirrored *mirror_at(const struct mirror *m, size_t i, const char *beginning);
+/* Each entry whose key begins so, as e. */
+#define MIRROR_EACH(m, e, beginning)                                                               \
+	for (size_t e##_at = mirror_from(m, beginning); e##_at != SIZE_MAX; e##_at = SIZE_MAX)     \
+		for (const struct mirrored *e; (e = mirror_at(m, e##_at, beginning)); e##_at++)
+size_t mirror_count(const struct mirror *m, const char *beginning);
 /* All as one array, for the audit: 0 or -ENOMEM; free() it. */
 int mirror_kvs(const struct mirror *m, struct store_kv **ret);
 

@@ -8,7 +8,8 @@
  */
 #pragma once
 
-#include "lib/base/err.h"
+#include "controller/state/elect.h"
+#include "controller/state/mirror.h"
 #include "lib/store/txn.h"
 
 /* Work adds two compares and a put of its own. */
@@ -34,44 +35,20 @@ void plans_done(struct plans *p);
 struct plan *plans_add(struct plans *p, const char *subject);
 void plan_says(struct plans *p, struct plan *plan, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* The key is as it was seen; it is not there; no key of a range is newer than a revision. */
-static inline void plan_if_same(struct plans *p, struct plan *plan, const char *key,
-				int64_t mod_revision)
-{
-	txn_if(&plan->txn, if_unchanged(key, mod_revision));
-}
-
-static inline void plan_if_absent(struct plans *p, struct plan *plan, const char *key)
-{
-	txn_if(&plan->txn, if_absent(key));
-}
-
-static inline void plan_if_no_newer(struct plans *p, struct plan *plan, const char *beginning,
-				    int64_t revision)
-{
-	txn_if_prefix(&plan->txn, beginning, if_none_made_after(NULL, NULL, revision));
-}
-
-static inline void plan_delete(struct plans *p, struct plan *plan, const char *key)
-{
-	txn_then(&plan->txn, op_delete(key));
-}
-
-/* A plan that only reads: its compares then hold at one moment after it was sent. Without a read
- * etcd may answer from what one member remembers. */
-static inline void plan_get(struct plans *p, struct plan *plan, const char *key)
-{
-	txn_then(&plan->txn, op_get(key));
-}
-
-/* value NULL: out of memory. */
-static inline void plan_put(struct plans *p, struct plan *plan, const char *key, const char *value)
-{
-	txn_then(&plan->txn, op_put(key, value));
-}
-
+/* The key is as the mirror has it, or absent as there. */
+void plan_if_seen(struct plan *plan, const struct mirror *m, const char *key);
 bool plan_has_room(const struct plan *plan, size_t compares, size_t ops);
 
 /* As text, for tests: "if key = 5\nif key absent\ndelete key\nput key value\nget key\n"; free() it.
  */
 char *plans_print(const struct plans *p);
+
+/*
+ * Sends it, with the prefix before its keys. elect: compares the leader's token and puts its key,
+ * so that nothing is applied when another leads, and compares that the record `recovery` is at this
+ * MOD revision; NULL: what any controller may do. May be sent again after a lost reply. 0 or a
+ * negative errno.
+ */
+int plan_send(struct store *store, const char *prefix, const struct plan *plan,
+	      const struct elect *elect, int64_t recovery, uint32_t timeout_ms, store_reply_fn *fn,
+	      void *arg, struct store_call **ret);

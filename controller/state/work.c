@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "controller/state/plan_send.h"
+#include "controller/state/plan.h"
 #include "lib/base/backoff.h"
 #include "lib/base/log.h"
 

@@ -74,7 +74,7 @@ static int look_once(struct ctl *ctl, struct look *ret, struct err *err)
 	ret->revision = kvs.revision;
 	ret->local = local;
 	r = audit_kvs(&kvs, ipam_local_audit(local), &ret->findings);
-	return r < 0 ? err_set(err, r, "out of memory") : 0;
+	return r;
 }
 
 static bool has_local(const struct findings *f)
@@ -220,7 +220,7 @@ static int mend_by_txn(struct ctl *ctl, const struct finding *f, struct err *err
 		return r;
 	txn_add(&whole, ctl->settings->etcd.prefix, &f->txn);
 	if (whole.failed)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	txn = txn_of(&whole);
 	r = store_sync_txn(store, &txn, ctl->timeout_ms, on_mended, &mended, err);
 	if (r < 0 && mended.unknown)
@@ -315,7 +315,7 @@ static int repair(struct ctl *ctl, struct look *l, struct json_object **ret, str
 	AUTO(json_put) struct json_object *repaired = json_object_new_array();
 	size_t n = count_repairable(&l->findings);
 	bool waited = false;
-	int r = repaired ? 0 : err_set(err, -ENOMEM, "out of memory");
+	int r = repaired ? 0 : -ENOMEM;
 
 	if (r == 0 && n)
 		r = ask(ctl, n, err);
@@ -355,6 +355,6 @@ int ipam_check(struct ctl *ctl, struct err *err)
 			tell_people(ctl, &l);
 	}
 	if (json && tell_json(ctl, &l, TAKE(repaired)) < 0)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	return l.findings.n ? EXIT_FOUND : 0;
 }

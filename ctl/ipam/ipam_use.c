@@ -58,7 +58,7 @@ static int64_t number(address_count n)
 static int take_block(struct use *u, const struct ctl_kv *kv)
 {
 	struct used_block *b = &u->blocks[u->n_blocks];
-	int r = block_decode(kv->key, kv->value, kv->value_len, &b->record, NULL);
+	int r = block_decode(KV_ARGS(kv), &b->record, NULL);
 
 	if (r == -ENOMEM)
 		return r;
@@ -77,7 +77,7 @@ static int take_pool(struct use *u, const struct ctl_kv *kv)
 {
 	struct pool *pool = &u->pools[u->n_pools];
 	struct err *wrong = &u->wrong[u->n_pools];
-	int r = pool_decode(kv->key, kv->value, kv->value_len, pool, wrong);
+	int r = pool_decode(KV_ARGS(kv), pool, wrong);
 
 	if (r == -ENOMEM)
 		return r;
@@ -91,7 +91,7 @@ static int take_pool(struct use *u, const struct ctl_kv *kv)
 static int take_extent(struct use *u, const struct ctl_kv *kv)
 {
 	struct extent *extent = &u->extents[u->n_extents];
-	int r = extent_decode(kv->key, kv->value, kv->value_len, extent, NULL);
+	int r = extent_decode(KV_ARGS(kv), extent, NULL);
 
 	if (r == 0) {
 		u->extents_at[u->n_extents] = extent;

@@ -95,21 +95,20 @@ static int check_pool(const struct change *c, struct walk pools, const struct ct
 {
 	AUTO_DONE(pool_done) struct pool pool = { 0 };
 	const char *key, *value;
-	struct err ignored;
 	int r = pool_decode(c->key, c->value, strlen(c->value), &pool, err);
 
 	while (r == 0 && (key = next(&pools, &value))) {
 		AUTO_DONE(pool_done) struct pool other = { 0 };
 
 		/* One that is invalid counts as absent. */
-		if (pool_decode(key, value, strlen(value), &other, &ignored) == 0)
+		if (pool_decode(key, value, strlen(value), &other, NULL) == 0)
 			r = pool_conflicts_pool(&pool, &other, err);
 	}
 	for (size_t i = 0; r == 0 && i < extents->n; i++) {
 		AUTO_DONE(extent_done) struct extent extent = { 0 };
 		const struct ctl_kv *kv = &extents->v[i];
 
-		if (extent_decode(kv->key, kv->value, kv->value_len, &extent, &ignored) == 0)
+		if (extent_decode(KV_ARGS(kv), &extent, NULL) == 0)
 			r = pool_conflicts_extent(&pool, &extent, err);
 	}
 	return r;
@@ -121,7 +120,7 @@ struct filters {
 	size_t n;
 };
 
-static void filters_done_auto(struct filters *f)
+static void filters_done(struct filters *f)
 {
 	for (size_t i = 0; i < f->n; i++)
 		filter_done(&f->v[i]);
@@ -134,14 +133,13 @@ static int read_filters(struct walk walk, struct filters *ret)
 {
 	size_t room = walk.old->n + walk.n + 1;
 	const char *key, *value;
-	struct err ignored;
 
 	ret->v = calloc(room, sizeof(*ret->v));
 	ret->list = calloc(room, sizeof(*ret->list));
 	if (!ret->v || !ret->list)
 		return -ENOMEM;
 	while ((key = next(&walk, &value))) {
-		int r = filter_decode(key, value, strlen(value), &ret->v[ret->n], &ignored);
+		int r = filter_decode(key, value, strlen(value), &ret->v[ret->n], NULL);
 
 		if (r == -ENOMEM)
 			return r;
@@ -156,12 +154,12 @@ static int read_filters(struct walk walk, struct filters *ret)
 /* Both directions of every peer that will be there; only those are refused that changes concern. */
 static int check_peers(struct walk peers, struct walk filters, struct err *err)
 {
-	AUTO(filters_done) struct filters have = { 0 };
+	AUTO_DONE(filters_done) struct filters have = { 0 };
 	const char *key, *value;
 	int r = read_filters(filters, &have);
 
 	if (r < 0)
-		return err_set(err, r, "out of memory");
+		return r;
 	while (r == 0 && (key = next(&peers, &value))) {
 		AUTO_DONE(peer_done) struct peer peer = { 0 };
 		const struct filter *ignored;
@@ -192,7 +190,7 @@ static int decode_one(const struct change *c, struct err *err)
 	int r;
 
 	if (!record)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	r = record_decode(type, c->key, c->value, strlen(c->value), record, err);
 	if (r == 0)
 		record_done(type, record);
@@ -283,7 +281,7 @@ int change_write(struct ctl *ctl, const struct change *changes, size_t n, const 
 			       n, CHANGES_MAX);
 	make_request(&request, ctl, changes, n, world);
 	if (request.failed)
-		return err_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	txn = txn_of(&request);
 	r = store_sync_txn(store, &txn, ctl->timeout_ms, on_reply, &outcome, err);
 	if (r < 0 && outcome.unknown)

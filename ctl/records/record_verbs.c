@@ -89,7 +89,7 @@ static void tell_extent(const struct work *w, const char *value)
 	    key_extent(key, pool.network, pool.name) < 0)
 		return;
 	kv = ctl_find(&w->world.extents, key);
-	if (kv && extent_decode(kv->key, kv->value, kv->value_len, &extent, &err) == 0 &&
+	if (kv && extent_decode(KV_ARGS(kv), &extent, &err) == 0 &&
 	    pool_differs_from_extent(&pool, &extent, &err) < 0)
 		fprintf(stderr, "roostctl: note: %s\n", err.text);
 }

@@ -49,6 +49,9 @@ struct store_kv {
 	int64_t create_revision, mod_revision, version, lease;
 };
 
+/* As the decoders of records take them. */
+#define KV_ARGS(kv) (kv)->key, (kv)->value, (kv)->value_len
+
 /* --- requests ------------------------------------------------------------------------------- */
 
 enum store_op_kind { STORE_GET, STORE_PUT, STORE_DELETE };
