@@ -6,6 +6,7 @@
 #include "controller/controller_parts.h"
 #include "lib/base/clock.h"
 #include "lib/daemon/metrics_daemon.h"
+#include "lib/json/tree.h"
 
 /* --- metrics -------------------------------------------------------------------------------- */
 
@@ -194,44 +195,36 @@ static void show_healthz(struct serve_request *request, void *arg)
 	serve_reply(request, 200, "{\"ok\":true}");
 }
 
-static struct json_object *problems(const struct controller *c)
-{
-	struct json_object *list = json_object_new_array();
-	size_t n;
-	const struct health_entry *v = health_list(c->health, &n);
-
-	for (size_t i = 0; list && i < n; i++) {
-		struct json_object *o = json_object_new_object();
-
-		json_object_object_add(o, "part", json_object_new_string(v[i].part));
-		json_object_object_add(o, "reason", json_object_new_string(v[i].reason ?: ""));
-		json_object_object_add(o, "since", json_object_new_string(v[i].since));
-		json_object_array_add(list, o);
-	}
-	return list;
-}
-
 /* A stand-by that sees the leader's key is ready: it could take over. */
 static void show_readyz(struct serve_request *request, void *arg)
 {
-	AUTO(json_put) struct json_object *o = json_object_new_object();
+	AUTO(json_put) struct json_object *object = NULL;
 	const struct controller *c = arg;
 	bool ready = c->connected && (!c->leads || keeper_in_sync(c->keeper));
+	struct tree t = tree_new();
+	size_t n;
+	const struct health_entry *v = health_list(c->health, &n);
 
-	if (!o) {
-		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
-		return;
+	tree_bool(&t, "ready", ready);
+	tree_bool(&t, "leads", c->leads);
+	tree_text(&t, "leader", c->leader);
+	tree_text(&t, "reason",
+		  ready           ? ""
+		  : !c->connected ? "not connected to etcd"
+				  : "the keys are still being read");
+	tree_open(&t, "problems", '[');
+	for (size_t i = 0; i < n; i++) {
+		tree_open(&t, NULL, '{');
+		tree_text(&t, "part", v[i].part);
+		tree_text(&t, "reason", v[i].reason);
+		tree_text(&t, "since", v[i].since);
+		tree_close(&t);
 	}
-	json_object_object_add(o, "ready", json_object_new_boolean(ready));
-	json_object_object_add(o, "leads", json_object_new_boolean(c->leads));
-	json_object_object_add(o, "leader", json_object_new_string(c->leader));
-	json_object_object_add(o, "reason",
-			       json_object_new_string(ready ? ""
-						      : !c->connected
-							      ? "not connected to etcd"
-							      : "the keys are still being read"));
-	json_object_object_add(o, "problems", problems(c));
-	serve_reply_json(request, ready ? 200 : 503, o);
+	tree_close(&t);
+	if (tree_end(&t, &object) < 0)
+		serve_reply_error(request, 500, 5, NULL, "out of memory");
+	else
+		serve_reply_json(request, ready ? 200 : 503, object);
 }
 
 const struct serve_route controller_routes[] = {

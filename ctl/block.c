@@ -5,10 +5,10 @@
 #include <time.h>
 
 #include "ctl/addresses.h"
-#include "ctl/frame/tree.h"
 #include "ctl/frame/verbs.h"
 #include "ctl/records/change.h"
 #include "lib/base/clock.h"
+#include "lib/json/tree.h"
 #include "lib/model/keys.h"
 #include "lib/model/lease_holder.h"
 #include "lib/model/model.h"

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl/frame/tree.h"
 #include "ctl/frame/verbs.h"
 #include "ctl/records/change.h"
 #include "lib/base/clock.h"
+#include "lib/json/tree.h"
 #include "lib/model/keys.h"
 #include "lib/model/lease_holder.h"
 #include "lib/model/model.h"
@@ -164,22 +164,18 @@ static void add_record(const struct nodes *n, const char *node, struct tree *t)
 	tree_some_text(t, "started", record.agent.started);
 }
 
-/* "ok", or an array. */
 static void add_problems(struct json_object *status, struct tree *t)
 {
-	struct json_object *health = out_at(status, "health"), *parts = NULL;
+	struct json_object *health = out_at(status, "health");
+	bool array = json_object_is_type(health, json_type_array);
 
-	if (!json_object_is_type(health, json_type_array)) {
-		tree_number(t, "problems", 0);
+	tree_number(t, "problems", array ? (int64_t)json_object_array_length(health) : 0);
+	if (!array)
 		return;
-	}
-	tree_number(t, "problems", (int64_t)json_object_array_length(health));
-	parts = json_object_new_array();
-	for (size_t i = 0; parts && i < json_object_array_length(health); i++)
-		json_object_array_add(
-			parts,
-			json_object_get(out_at(json_object_array_get_idx(health, i), "part")));
-	tree_add(t, "parts", parts);
+	tree_open(t, "parts", '[');
+	for (size_t i = 0; i < json_object_array_length(health); i++)
+		tree_text(t, NULL, out_text(json_object_array_get_idx(health, i), "part"));
+	tree_close(t);
 }
 
 static const char *state_of(const char *node, bool alive, bool drained, bool removed,
@@ -318,24 +314,20 @@ const struct command_list node_list = {
 
 static void add_blocks(const struct nodes *n, const char *node, struct tree *t)
 {
-	struct json_object *array = json_object_new_array();
-	int r = array ? 0 : -ENOMEM;
-
-	for (size_t i = 0; r == 0 && i < n->blocks.n; i++) {
-		const struct ctl_kv *kv = &n->blocks.v[i];
+	tree_open(t, "ownedBlocks", '[');
+	for (size_t i = 0; i < n->blocks.n; i++) {
 		AUTO_DONE(block_done) struct block block = { 0 };
-		struct tree row;
 
-		if (block_decode(KV_ARGS(kv), &block, NULL) < 0 || strcmp(block.node, node) != 0)
+		if (block_decode(KV_ARGS(&n->blocks.v[i]), &block, NULL) < 0 ||
+		    strcmp(block.node, node) != 0)
 			continue;
-		row = tree_new();
-		tree_prefix(&row, "block", &block.block);
-		tree_text(&row, "network", block.network);
-		tree_text(&row, "pool", block.pool);
-		r = tree_end_in(&row, array);
+		tree_open(t, NULL, '{');
+		tree_prefix(t, "block", &block.block);
+		tree_text(t, "network", block.network);
+		tree_text(t, "pool", block.pool);
+		tree_close(t);
 	}
-	t->failed = t->failed || r < 0;
-	tree_add(t, "ownedBlocks", array);
+	tree_close(t);
 }
 
 int node_show(struct ctl *ctl, struct err *err)

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "ctl/frame/ctl.h"
-#include "ctl/frame/tree.h"
 #include "ctl/frame/verbs.h"
 #include "ctl/records/effective.h"
 #include "ctl/records/record_verbs.h"
+#include "lib/json/tree.h"
 #include "lib/model/model.h"
 
 /* --- how much of each pool is in use, by one walk over keys of which there may be many --------- */
@@ -211,7 +211,7 @@ static void pool_row(const struct pools_read *in, const struct ctl_kv *kv, struc
 	tree_bool(t, "natOutgoing", pool.nat_outgoing);
 	tree_some_text(t, "nodeSelector", pool.node_selector.text);
 	if (pool.namespaces.n)
-		tree_add(t, "namespaces", tree_texts(&pool.namespaces));
+		tree_texts(t, "namespaces", &pool.namespaces);
 	tree_some_text(t, "problem", r < 0 ? err.text : "");
 	add_use(in->use, pool.name, t);
 }

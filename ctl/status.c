@@ -12,10 +12,10 @@
 
 #include "confd/bird/bird_control.h"
 #include "ctl/frame/ctl.h"
-#include "ctl/frame/tree.h"
 #include "ctl/frame/verbs.h"
 #include "ctl/status_view.h"
 #include "lib/base/route_protocol.h"
+#include "lib/json/tree.h"
 #include "lib/netlink/kern.h"
 
 #define BIRD_WAIT_US (2U * 1000U * 1000U)

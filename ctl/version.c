@@ -4,24 +4,21 @@
 
 #include "ctl/frame/ctl.h"
 #include "ctl/frame/verbs.h"
-#include "lib/json/json.h"
+#include "lib/json/tree.h"
 
 int version_run(struct ctl *ctl, struct err *err)
 {
-	AUTO(json_put) struct json_object *object = json_object_new_object(), *status = NULL;
-	struct json_object *agent;
+	AUTO(json_put) struct json_object *object = NULL, *status = NULL;
+	struct tree t = tree_new();
 	unsigned code;
+	int r;
 
-	if (!object)
-		return -ENOMEM;
-	json_object_object_add(object, "roostctl", json_object_new_string(ROOST_VERSION));
+	tree_text(&t, "roostctl", ROOST_VERSION);
 	/* Not every machine with roostctl has an agent. */
-	if (ctl_agent(ctl, "GET", "/v1/status", NULL, &code, &status, NULL) == 0) {
-		agent = out_at(status, "version");
-		if (agent)
-			json_object_object_add(object, "roostd", json_object_get(agent));
-	}
-	return out_show(&ctl->out, object);
+	if (ctl_agent(ctl, "GET", "/v1/status", NULL, &code, &status, NULL) == 0)
+		tree_share(&t, "roostd", out_at(status, "version"));
+	r = tree_end(&t, &object);
+	return r < 0 ? r : out_show(&ctl->out, object);
 }
 
 int examples_run(struct ctl *ctl, struct err *err)

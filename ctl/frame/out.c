@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "lib/json/json.h"
+#include "lib/json/tree.h"
 
 struct out out_make(FILE *to, const struct ctl_settings *s)
 {
@@ -175,19 +175,17 @@ int out_list_again(const struct out *out, struct json_object *array,
 int out_done(const struct out *out, const char *kind, const char *name, const char *done)
 {
 	AUTO(json_put) struct json_object *object = NULL;
+	struct tree t = tree_new();
+	int r;
 
-	if (out->format != OUT_JSON) {
-		fprintf(out->to, "%s%s%s %s\n", kind, *name ? " " : "", name, done);
-		return 0;
-	}
-	object = json_object_new_object();
-	if (!object)
-		return -ENOMEM;
-	json_object_object_add(object, "kind", json_object_new_string(kind));
-	if (*name)
-		json_object_object_add(object, "name", json_object_new_string(name));
-	json_object_object_add(object, "done", json_object_new_string(done));
-	return out_json(out, object);
+	tree_text(&t, "kind", kind);
+	tree_some_text(&t, "name", name);
+	tree_text(&t, "done", done);
+	r = tree_end(&t, &object);
+	if (r < 0 || out->format == OUT_JSON)
+		return r < 0 ? r : out_json(out, object);
+	fprintf(out->to, "%s%s%s %s\n", kind, *name ? " " : "", name, done);
+	return 0;
 }
 
 void out_say(const struct out *out, const char *fmt, ...)

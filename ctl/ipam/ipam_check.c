@@ -107,27 +107,21 @@ static int look(struct ctl *ctl, struct look *ret, struct err *err)
 
 /* --- telling -------------------------------------------------------------------------------- */
 
-static struct json_object *findings_tree(const struct findings *f)
+static void add_findings(const struct findings *f, struct tree *t)
 {
-	struct json_object *array = json_object_new_array();
-
-	for (size_t i = 0; array && i < f->n; i++) {
-		const struct finding *x = &f->v[i];
-		struct tree t = tree_new();
-
-		tree_text(&t, "severity", finding_severity_name(x->severity));
-		tree_text(&t, "kind", finding_kind_name(x->kind));
-		tree_text(&t, "thing", x->thing);
-		tree_text(&t, "sentence", x->sentence);
-		tree_text(&t, "todo", x->todo);
-		tree_bool(&t, "repairable", x->repair != REPAIR_NONE);
-		tree_some_text(&t, "leftAlone", x->left);
-		if (tree_end_in(&t, array) < 0) {
-			json_object_put(array);
-			return NULL;
-		}
+	tree_open(t, "findings", '[');
+	for (const struct finding *x = f->v; x < f->v + f->n; x++) {
+		tree_open(t, NULL, '{');
+		tree_text(t, "severity", finding_severity_name(x->severity));
+		tree_text(t, "kind", finding_kind_name(x->kind));
+		tree_text(t, "thing", x->thing);
+		tree_text(t, "sentence", x->sentence);
+		tree_text(t, "todo", x->todo);
+		tree_bool(t, "repairable", x->repair != REPAIR_NONE);
+		tree_some_text(t, "leftAlone", x->left);
+		tree_close(t);
 	}
-	return array;
+	tree_close(t);
 }
 
 /* repaired: what --repair did, or NULL without it; takes it. */
@@ -142,7 +136,7 @@ static int tell_json(struct ctl *ctl, const struct look *l, struct json_object *
 	tree_some_text(&t, "leftOut", l->left_out.text);
 	if (repaired)
 		tree_add(&t, "repaired", repaired);
-	tree_add(&t, "findings", findings_tree(&l->findings));
+	add_findings(&l->findings, &t);
 	r = tree_end(&t, &object);
 	return r ?: out_json(&ctl->out, object);
 }
