@@ -95,7 +95,7 @@ static void on_deadline(void *arg)
 	struct elect *e = arg;
 
 	if (e->phase == LEADING)
-		depose(e, "the lease could not be kept in time");
+		depose(e, "the lease was not renewed in time");
 }
 
 /* --- leading -------------------------------------------------------------------------------- */
@@ -124,7 +124,7 @@ static void again(struct elect *e, const char *text)
 {
 	uint64_t delay;
 
-	trouble(e, "no leadership can be had: ", text);
+	trouble(e, "cannot become leader: ", text);
 	e->phase = AGAIN;
 	delay = backoff_usec(++e->failures, 1000 * AGAIN_MS, 1000 * AGAIN_MOST_MS) / 1000;
 	timer_set(e->o.timers, &e->again, delay, delay / 8);
@@ -188,7 +188,7 @@ static void on_lease(enum leased_event event, const struct store_reply *reply, v
 		set_deadline(e);
 		break;
 	case LEASED_NOT_KEPT:
-		trouble(e, "the lease is not kept: ", reply->text);
+		trouble(e, "cannot renew the lease: ", reply->text);
 		keep_again(e);
 		break;
 	case LEASED_LOST:
@@ -260,7 +260,7 @@ static void on_put(const struct store_kv *kv, void *arg)
 
 	e->present = true;
 	if (e->phase == LEADING && kv->create_revision > e->token)
-		depose(e, "another one leads");
+		depose(e, "another controller leads");
 	if (news)
 		tell_leader(e, kv);
 }
@@ -355,7 +355,7 @@ void elect_resign(struct elect *e, timer_fn *done, void *arg)
 	e->done = done;
 	e->done_arg = arg;
 	if (led)
-		e->o.handlers->deposed("it was told to stop", e->o.arg);
+		e->o.handlers->deposed("it is stopping", e->o.arg);
 	timer_set(e->o.timers, &e->farewell, lease ? FAREWELL_MS : 0, 0);
 	if (lease)
 		store_lease_revoke(e->o.store, lease, FAREWELL_MS, on_revoked, e, &e->revoking);
