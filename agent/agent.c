@@ -275,11 +275,11 @@ void agent_free(struct agent *a)
 	a->socket_watch = sd_event_source_disable_unref(a->socket_watch);
 	serve_free(TAKE(a->serve));
 	static_routes_free(TAKE(a->statics));
-	ipam_free(TAKE(a->ipam));
 	overlay_free(TAKE(a->overlay));
 	routing_free(TAKE(a->routing));
 	firewall_free(TAKE(a->firewall));
-	route_records_free(TAKE(a->records));
+	ipam_free(TAKE(a->ipam));
+	records_free(TAKE(a->records));
 	plug_free(TAKE(a->plug));
 	network_config_free(TAKE(a->network_config));
 	certificates_free(TAKE(a->certificates));

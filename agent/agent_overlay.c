@@ -2,8 +2,6 @@
 /* What the overlay is told by the other parts, and they by it. */
 #include "agent/agent_parts.h"
 
-#include "lib/base/log.h"
-
 /* What is surplus may go only when all is known that anything is made from. */
 void agent_open_when_known(struct agent *a)
 {
@@ -11,42 +9,6 @@ void agent_open_when_known(struct agent *a)
 		return;
 	a->opened = true;
 	plug_open(a->plug);
-}
-
-static bool inputs_known(void *arg)
-{
-	const struct agent *a = arg;
-
-	return a->ipam && ipam_inputs_known(a->ipam);
-}
-
-static uint32_t uplink_mtu(const struct address *node, void *arg)
-{
-	const struct agent *a = arg;
-
-	return plug_mtu(a->plug, node);
-}
-
-static void want_address(const bool wanted[OVERLAY_FAMILIES], void *arg)
-{
-	struct agent *a = arg;
-
-	ipam_want_tunnel(a->ipam, wanted);
-}
-
-static struct ipam_tunnel tunnel_address(int family, void *arg)
-{
-	const struct agent *a = arg;
-
-	return ipam_tunnel(a->ipam, family);
-}
-
-static void tell_vtep(const struct node_vtep *vtep, void *arg)
-{
-	struct agent *a = arg;
-
-	if (a->registration && register_set_vtep(a->registration, vtep) < 0)
-		log_error("agent", "out of memory: the node's record does not tell its tunnel");
 }
 
 void agent_tunnel_changed(void *arg)
@@ -80,12 +42,9 @@ int agent_open_overlay(struct agent *a, struct err *err)
 		.timers = a->timers,
 		.health = a->health,
 		.records = a->records,
+		.ipam = a->ipam,
+		.plug = a->plug,
 		.run_dir = a->settings->run_dir,
-		.known = inputs_known,
-		.uplink_mtu = uplink_mtu,
-		.want_address = want_address,
-		.address = tunnel_address,
-		.tell_vtep = tell_vtep,
 		.changed = overlay_changed,
 		.arg = a,
 	};

@@ -14,7 +14,7 @@
 #include "agent/node/register.h"
 #include "agent/node/report.h"
 #include "agent/overlay/overlay.h"
-#include "agent/records/route_records.h"
+#include "agent/records/records.h"
 #include "agent/show/certificates.h"
 #include "agent/show/status_watch.h"
 #include "agent/static/static_routes.h"
@@ -38,7 +38,7 @@ struct agent {
 	struct kernel *kernel;
 	struct reaper *reaper;
 	struct plug *plug;
-	struct route_records *records;
+	struct records *records;
 	struct overlay *overlay;
 	struct firewall *firewall;
 	struct static_routes *statics;

@@ -39,10 +39,10 @@ static void on_notice(enum store_notice notice, const char *text, void *arg)
 	} else {
 		log_error(a->server, "%s; everything is read anew", text);
 	}
+	records_notice(a->records, notice);
 	if (a->registration)
 		register_notice(a->registration, notice, text);
 	ipam_notice(a->ipam, notice);
-	route_records_notice(a->records, notice);
 	if (a->statics)
 		static_routes_notice(a->statics, notice);
 	if (a->report && notice == STORE_WATCHING)
@@ -194,6 +194,7 @@ int agent_start_registration(struct agent *a)
 	const char *hardware[HARDWARE_MAX];
 	struct register_options registration = {
 		.store = a->store,
+		.records = a->records,
 		.timers = a->timers,
 		.health = a->health,
 		.prefix = a->settings->etcd.prefix,
@@ -221,10 +222,11 @@ int agent_start_registration(struct agent *a)
 	memcpy(node.agent.started, a->started, sizeof(a->started));
 	if (a->routing)
 		routing_set_self(a->routing, &a->identity);
-	overlay_set_self(a->overlay, &a->identity);
 	ipam_set_self(a->ipam, a->identity.ipv4.address.family, a->identity.ipv6.address.family);
 	r = report_new(&report, &a->report);
-	return r ?: register_new(&registration, &a->registration);
+	r = r ?: register_new(&registration, &a->registration);
+	overlay_set_self(a->overlay, &a->identity, a->registration);
+	return r;
 }
 
 /* --- who we are ----------------------------------------------------------------------------- */

@@ -25,13 +25,6 @@ static void routes_changed(bool blocks, void *arg)
 		static_routes_pools_changed(a->statics);
 }
 
-static void take_record(const char *key, const char *value, size_t len, void *arg)
-{
-	struct agent *a = arg;
-
-	route_records_take(a->records, key, value, len);
-}
-
 static int own_blocks(struct prefixes *ret, void *arg)
 {
 	struct agent *a = arg;
@@ -194,40 +187,18 @@ static int open_links(struct agent *a, struct err *err)
 	return plug_new(&o, TAKE(a->reaper), &a->plug, err);
 }
 
-static void record_changed(enum route_kind kind, void *arg)
-{
-	struct agent *a = arg;
-
-	if (a->routing && kind != ROUTE_BLOCK)
-		routing_changed(a->routing);
-	if (a->overlay && kind != ROUTE_PEER && kind != ROUTE_FILTER && kind != ROUTE_SPEC)
-		overlay_mark(a->overlay);
-}
-
-/* If somebody deleted the key of a block that we use, it is claimed again at once. */
-static void record_vanished(enum route_kind kind, const void *record, void *arg)
-{
-	const struct block_place *place = record;
-	struct agent *a = arg;
-
-	if (kind == ROUTE_BLOCK && strcmp(place->node, a->identity.name) == 0)
-		ipam_look_at_blocks(a->ipam);
-}
-
 static int open_records(struct agent *a)
 {
-	const struct route_records_options o = {
+	const struct records_options o = {
 		.store = a->store,
 		.timers = a->timers,
 		.health = a->health,
 		.prefix = a->settings->etcd.prefix,
+		.node = a->identity.name,
 		.minute = a->settings->minute,
-		.changed = record_changed,
-		.vanished = record_vanished,
-		.arg = a,
 	};
 
-	return route_records_new(&o, &a->records);
+	return records_new(&o, &a->records);
 }
 
 static int desire_firewall(struct firewall_wants *ret, void *arg)
@@ -295,6 +266,7 @@ static int open_addresses(struct agent *a, struct err *err)
 		.store = a->store,
 		.timers = a->timers,
 		.health = a->health,
+		.records = a->records,
 		.prefix = a->settings->etcd.prefix,
 		.node = a->identity.name,
 		.boot = a->identity.boot,
@@ -307,7 +279,6 @@ static int open_addresses(struct agent *a, struct err *err)
 		.set_promise = agent_set_promise,
 		.set_recovery = agent_set_recovery,
 		.changed = agent_changed,
-		.record = take_record,
 		.routes_changed = routes_changed,
 		.given = given,
 		.unplug = unplug,
@@ -329,6 +300,7 @@ static int open_statics(struct agent *a, struct err *err)
 {
 	struct static_routes_options o = {
 		.store = a->store,
+		.records = a->records,
 		.timers = a->timers,
 		.health = a->health,
 		.prefix = a->settings->etcd.prefix,
@@ -355,9 +327,9 @@ int agent_open_parts(struct agent *a, struct err *err)
 	int r = open_links(a, err);
 
 	r = r < 0 ? r : open_records(a);
+	r = r < 0 ? r : open_addresses(a, err);
 	r = r < 0 ? r : open_firewall(a);
 	r = r < 0 ? r : open_routing(a, err);
 	r = r < 0 ? r : agent_open_overlay(a, err);
-	r = r < 0 ? r : open_addresses(a, err);
 	return r < 0 ? r : open_statics(a, err);
 }

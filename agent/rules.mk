@@ -21,7 +21,7 @@ PURE_TESTS += \
 	agent/node/report_test \
 	agent/overlay/desired_overlay_test \
 	agent/overlay/overlay_pools_test \
-	agent/records/route_records_test \
+	agent/records/records_test \
 	agent/settings_test \
 	agent/show/readiness_test \
 	agent/show/status_test \

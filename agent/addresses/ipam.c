@@ -18,7 +18,7 @@
 bool ipam_all_listed(const struct ipam *m)
 {
 	for (size_t i = 0; i < INPUTS; i++)
-		if (!m->watches[i].in_sync)
+		if (!records_in_sync(m->wants[i]))
 			return false;
 	return true;
 }
@@ -179,7 +179,7 @@ static void keep_promise(struct ipam *m)
 {
 	uint32_t wanted = m->inputs.reclaim_after;
 
-	if (!m->watches[INPUT_CONFIG].in_sync || !m->o.promise(m->o.arg) ||
+	if (!records_in_sync(m->wants[INPUT_CONFIG]) || !m->o.promise(m->o.arg) ||
 	    m->inputs.config_wrong || wanted == m->promised)
 		return;
 	if (wanted < m->authority.promise) {
@@ -326,11 +326,6 @@ void ipam_notice(struct ipam *m, enum store_notice notice)
 		break;
 	case STORE_CLUSTER_CHANGED:
 	case STORE_REVISION_WENT_BACK:
-		/* Nothing that was seen before counts; everything is listed anew. */
-		for (size_t i = 0; i < INPUTS; i++) {
-			m->watches[i].in_sync = false;
-			m->watches[i].seen = 0;
-		}
 		ipam_went_back(m);
 		behind_restart(m->behind);
 		break;
@@ -371,7 +366,7 @@ int ipam_extent_prefixes(const struct ipam *m, struct prefix **ret, size_t *ret_
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < in->n_extents; i++)
-		v[n++] = in->extent_list[i]->cidr;
+		v[n++] = in->extents[i]->cidr;
 	*ret = v;
 	*ret_n = n;
 	return 0;
@@ -520,8 +515,7 @@ void ipam_free(struct ipam *m)
 	ipam_waiting_done(m);
 	ipam_spool_done(m);
 	ipam_released_close(m);
-	if (m->watches[INPUT_CONFIG].ipam)
-		ipam_inputs_done(m);
+	ipam_inputs_done(m);
 	ipam_recovery_free(m);
 	ipam_index_done(m);
 	ipam_blocks_done(m);

@@ -26,6 +26,7 @@
 #include "lib/store/store.h"
 
 struct ipam;
+struct records;
 
 /* The local mark: a file of this name in the run directory. */
 #define DRAIN_MARK "drain"
@@ -35,6 +36,7 @@ struct ipam_options {
 	struct store *store;
 	struct timers *timers;
 	struct health *health;
+	struct records *records;                    /* borrowed */
 	const char *prefix, *node, *boot, *run_dir; /* borrowed */
 	uint32_t minute;                            /* in ms; shorter in tests */
 	/* NULL: not registered. */
@@ -49,8 +51,6 @@ struct ipam_options {
 	int (*set_recovery)(const char *id, void *arg);
 	/* Something that status shows has changed. */
 	void (*changed)(void *arg);
-	/* A record under config, pool/ or extent/, by its relative key; value NULL: it is gone. */
-	void (*record)(const char *key, const char *value, size_t len, void *arg);
 	/* Pods or blocks have changed: the kernel should follow. */
 	void (*routes_changed)(bool blocks, void *arg);
 	/* A pod was given its addresses: most likely it will be attached in a moment. */

@@ -210,7 +210,7 @@ void ipam_block_confirmed(struct ipam *m, struct owned *o, int64_t revision)
 	}
 	health_clear(m->o.health, part);
 	ipam_block_set(m, o, BLOCK_OWNED);
-	if (!o->indexed && m->watches[INPUT_HOST].in_sync)
+	if (!o->indexed && records_in_sync(m->wants[INPUT_HOST]))
 		write_index(m, o);
 	ipam_retry_waiting(m, o->copy.pool, NULL);
 }
@@ -324,7 +324,7 @@ static int find_cut(struct ipam *m, struct owned *o, struct block_need *need, st
 
 	need->cidr = o->copy.cidr;
 	for (size_t i = 0; i < m->inputs.n_extents; i++) {
-		const struct extent *e = &m->inputs.extents[i];
+		const struct extent *e = m->inputs.extents[i];
 
 		if (strcmp(e->network, o->copy.network) != 0 ||
 		    !prefix_overlaps(&e->cidr, &o->copy.cidr))
@@ -357,7 +357,7 @@ static int find_cut(struct ipam *m, struct owned *o, struct block_need *need, st
 /* replaces: MOD revision of the record of another owner; 0: there is none. */
 static int reclaim(struct ipam *m, struct owned *o, const char *owner, int64_t replaces)
 {
-	struct claim claim = { .extents_seen = m->watches[INPUT_EXTENTS].seen,
+	struct claim claim = { .extents_seen = records_seen(m->wants[INPUT_EXTENTS]),
 			       .owner = owner,
 			       .replaces = replaces,
 			       .recovery = ipam_recovery_id(m),

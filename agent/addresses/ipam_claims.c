@@ -21,7 +21,8 @@ bool ipam_can_claim(const struct ipam *m, struct err *why)
 		ipam_unregistered(m, why);
 	else if (m->refused.set)
 		err_set(why, 0, "%s", m->refusal.text);
-	else if (!m->watches[INPUT_EXTENTS].in_sync || !m->watches[INPUT_POOLS].in_sync)
+	else if (!records_in_sync(m->wants[INPUT_EXTENTS]) ||
+		 !records_in_sync(m->wants[INPUT_POOLS]))
 		err_set(why, 0, "the pools are still being read");
 	else
 		return true;
@@ -94,7 +95,7 @@ static void remember_extent(struct ipam *m, const struct claiming *c, const stru
 		return;
 	clock_utc_text(extent.made);
 	if (key_extent(key, c->network, c->pool) == 0 && extent_encode(&extent, &text) == 0)
-		ipam_raw_set(m, key, text, strlen(text), r->extent_revision);
+		records_put(m->o.records, key, text, strlen(text), r->extent_revision);
 }
 
 /*
@@ -133,7 +134,7 @@ static void claimed(struct ipam *m, const struct claiming *c, const struct claim
 
 static bool knows_more(const struct ipam *m, const struct claiming *c)
 {
-	return m->watches[INPUT_EXTENTS].seen != c->extents_seen ||
+	return records_seen(m->wants[INPUT_EXTENTS]) != c->extents_seen ||
 	       ipam_fence_revision(m) != c->fence;
 }
 
@@ -181,7 +182,7 @@ static void on_claimed(const struct claim_result *r, void *arg)
 int ipam_claim(struct ipam *m, const struct block_need *need)
 {
 	struct claim claim = { .need = need,
-			       .extents_seen = m->watches[INPUT_EXTENTS].seen,
+			       .extents_seen = records_seen(m->wants[INPUT_EXTENTS]),
 			       .recovery_seen = m->recovery.revision };
 	struct claiming *c;
 	int r;

@@ -19,9 +19,9 @@ static void add(struct firewall_wants *w, const struct prefix *p, bool nat)
 
 static const struct pool *pool_named(const struct inputs *in, const char *name)
 {
-	for (size_t i = 0; i < in->n_valid; i++)
-		if (strcmp(in->pools[i].name, name) == 0)
-			return &in->pools[i];
+	for (size_t i = 0; i < in->n_pools; i++)
+		if (strcmp(in->views[i].name, name) == 0)
+			return in->views[i].pool;
 	return NULL;
 }
 
@@ -37,7 +37,7 @@ int ipam_desire_firewall(struct ipam *m, struct firewall_wants *ret)
 {
 	const struct inputs *in = &m->inputs;
 	int r = ipam_configure(m);
-	size_t room = in->n_valid + in->n_extents + m->n_owned + 1;
+	size_t room = in->n_pools + in->n_extents + m->n_owned + 1;
 	struct firewall_wants w = {
 		.nat.v = r < 0 ? NULL : calloc(room, sizeof(struct prefix)),
 		.pools.v = r < 0 ? NULL : calloc(room, sizeof(struct prefix)),
@@ -48,11 +48,14 @@ int ipam_desire_firewall(struct ipam *m, struct firewall_wants *ret)
 		free(w.pools.v);
 		return r ?: -ENOMEM;
 	}
-	for (size_t i = 0; i < in->n_valid; i++)
-		if (in->pools[i].routed)
-			add(&w, &in->pools[i].cidr, in->pools[i].nat_outgoing);
+	for (size_t i = 0; i < in->n_pools; i++) {
+		const struct pool *pool = in->views[i].pool;
+
+		if (pool && pool->routed)
+			add(&w, &pool->cidr, pool->nat_outgoing);
+	}
 	for (size_t i = 0; i < in->n_extents; i++)
-		add_extent(in, &in->extents[i], &w);
+		add_extent(in, in->extents[i], &w);
 	for (size_t i = 0; i < m->n_owned; i++) {
 		const struct block_copy *copy = &m->owned[i]->copy;
 

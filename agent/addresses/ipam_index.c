@@ -236,14 +236,18 @@ void ipam_host_put(struct ipam *m, const struct key *key, const struct store_kv 
 	}
 }
 
-void ipam_host_deleted(struct ipam *m, const struct key *key, const char *full, int64_t revision)
+void ipam_host_deleted(struct ipam *m, const struct key *key, const char *relative,
+		       int64_t revision)
 {
+	char full[KEY_FULL_TEXT];
+
 	switch (key->kind) {
 	case KEY_HOST_BLOCK:
-		index_deleted(m, key, full + strlen(m->o.prefix));
+		index_deleted(m, key, relative);
 		break;
 	case KEY_ADDRESS:
-		behind_gone(m->behind, full, revision);
+		if (key_full(m->o.prefix, relative, full) == 0)
+			behind_gone(m->behind, full, revision);
 		pass_mark(m->pass);
 		break;
 	case KEY_GIVE_BACK:
@@ -368,7 +372,7 @@ void ipam_verify(struct ipam *m)
 	size_t n;
 
 	/* Only the registered owner may draw conclusions from what is missing. */
-	if (m->verifying || !m->watches[INPUT_HOST].in_sync || !m->o.fence(m->o.arg) ||
+	if (m->verifying || !records_in_sync(m->wants[INPUT_HOST]) || !m->o.fence(m->o.arg) ||
 	    !ipam_may_assert(m))
 		return;
 	keys = calloc(STORE_TXN_MAX, sizeof(*keys));

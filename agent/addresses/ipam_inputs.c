@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the allocator is configured from: pools, extents, labels, config. The
- * raw records are kept as they came, decoded together whenever one has changed,
- * and written to a file, so that a restart without etcd finds them.
+ * What the allocator is configured from: pools, extents, labels and config, a view of the agent's
+ * records. They are taken together whenever one has changed, and written to a file, so that a
+ * restart without etcd finds them.
  */
 #include "agent/addresses/ipam_parts.h"
 
@@ -13,309 +13,137 @@
 #include "lib/base/clock.h"
 #include "lib/json/json.h"
 
-/* --- raw records ---------------------------------------------------------------------------- */
+/* --- the view ------------------------------------------------------------------------------- */
 
-static size_t raw_place(const struct ipam *m, const char *key)
+/*
+ * What the allocator goes by: a pool or an extent that has vanished serves nothing new, but config
+ * and labels that vanished with etcd's data stay in force.
+ */
+static bool counts(enum key_kind kind, const struct record_entry *e)
 {
-	size_t low = 0, high = m->n_raws;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (strcmp(m->raws[middle].key, key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return e->state == RECORD_STANDS ||
+	       (e->state == RECORD_LOST && (kind == KEY_CONFIG || kind == KEY_SPEC));
 }
 
-static struct raw *raw_find(const struct ipam *m, const char *key)
+static const struct record_entry *entry_of(const struct ipam *m, enum key_kind kind,
+					   const char *name)
 {
-	size_t i = raw_place(m, key);
+	const struct record_entry *e = records_entry(m->o.records, kind, name);
 
-	return i < m->n_raws && strcmp(m->raws[i].key, key) == 0 ? &m->raws[i] : NULL;
+	return e && counts(kind, e) ? e : NULL;
 }
-
-static int raw_insert(struct ipam *m, const char *key, struct raw **ret)
-{
-	size_t i = raw_place(m, key);
-	char *copy = strdup(key);
-
-	if (!copy)
-		return -ENOMEM;
-	if (m->n_raws == m->raws_room) {
-		size_t room = m->raws_room ? m->raws_room * 2 : 32;
-		struct raw *grown = reallocarray(m->raws, room, sizeof(*grown));
-
-		if (!grown) {
-			free(copy);
-			return -ENOMEM;
-		}
-		m->raws = grown;
-		m->raws_room = room;
-	}
-	memmove(&m->raws[i + 1], &m->raws[i], (m->n_raws - i) * sizeof(*m->raws));
-	m->n_raws++;
-	m->raws[i] = (struct raw){ .key = copy };
-	*ret = &m->raws[i];
-	return 0;
-}
-
-static void raw_changed(struct ipam *m)
-{
-	m->stale = m->unsaved = true;
-	if (m->pass)
-		pass_mark(m->pass);
-}
-
-int ipam_raw_set(struct ipam *m, const char *key, const char *value, size_t len, int64_t created)
-{
-	struct raw *raw = raw_find(m, key);
-	char *copy = strndup(value, len);
-	int r = copy ? 0 : -ENOMEM;
-
-	/* A value with a NUL is no JSON; cut there it is none either. */
-	if (r == 0 && !raw)
-		r = raw_insert(m, key, &raw);
-	if (r < 0) {
-		free(copy);
-		return r;
-	}
-	if (raw->value && strcmp(raw->value, copy) == 0 && raw->created == created) {
-		free(copy);
-		return 0;
-	}
-	free(raw->value);
-	raw->value = copy;
-	raw->created = created;
-	m->o.record(raw->key, raw->value, strlen(raw->value), m->o.arg);
-	raw_changed(m);
-	return 0;
-}
-
-/* 0, or why a record of these kinds is not valid. */
-static int raw_check(const char *key, const char *value, size_t len, struct err *err)
-{
-	AUTO_DONE(pool_done) struct pool pool = { 0 };
-	AUTO_DONE(extent_done) struct extent extent = { 0 };
-	AUTO_DONE(node_spec_done) struct node_spec spec = { 0 };
-	AUTO_DONE(cluster_config_done) struct cluster_config config = { 0 };
-	struct key parsed;
-
-	if (key_parse(key, &parsed) < 0)
-		return 0;
-	switch (parsed.kind) {
-	case KEY_POOL:
-		return pool_decode(key, value, len, &pool, err);
-	case KEY_EXTENT:
-		return extent_decode(key, value, len, &extent, err);
-	case KEY_SPEC:
-		return node_spec_decode(key, value, len, &spec, err);
-	case KEY_CONFIG:
-		return cluster_config_decode(key, value, len, &config, err);
-	default:
-		return 0;
-	}
-}
-
-/* From the watch: a damaged record does not take the place of a good one. */
-static int raw_put(struct ipam *m, const char *key, const struct store_kv *kv)
-{
-	struct raw *raw = raw_find(m, key);
-	struct err err = { "" };
-	int r = raw_check(key, kv->value, kv->value_len, &err);
-	char *wrong = r == -EINVAL || r == -E2BIG ? strdup(err.text) : NULL;
-
-	if (r < 0 && !wrong)
-		return -ENOMEM;
-	if (wrong && raw && raw_check(key, raw->value, strlen(raw->value), NULL) == 0) {
-		raw->created = kv->create_revision;
-		raw_changed(m);
-		free(raw->wrong);
-		raw->wrong = wrong;
-		return 0;
-	}
-	free(wrong);
-	if (raw && raw->wrong) {
-		free(TAKE(raw->wrong));
-		raw_changed(m);
-	}
-	return ipam_raw_set(m, key, kv->value, kv->value_len, kv->create_revision);
-}
-
-void ipam_raw_drop(struct ipam *m, const char *key)
-{
-	struct raw *raw = raw_find(m, key);
-
-	if (!raw)
-		return;
-	m->o.record(key, NULL, 0, m->o.arg);
-	free(raw->key);
-	free(raw->value);
-	free(raw->wrong);
-	m->n_raws--;
-	memmove(raw, raw + 1, (size_t)(&m->raws[m->n_raws] - raw) * sizeof(*raw));
-	raw_changed(m);
-}
-
-/* --- decoding ------------------------------------------------------------------------------- */
 
 static void inputs_free(struct inputs *in)
 {
-	for (size_t i = 0; i < in->n_valid; i++)
-		pool_done(&in->pools[i]);
-	for (size_t i = 0; i < in->n_extents; i++)
-		extent_done(&in->extents[i]);
-	if (in->has_spec)
-		node_spec_done(&in->spec);
-	for (size_t i = 0; i < in->n_pools; i++)
+	for (size_t i = 0; i < in->n_pools; i++) {
 		free(in->names[i]);
+		record_drop(in->views[i].pool);
+	}
+	for (size_t i = 0; i < in->n_extents; i++)
+		record_drop(in->extents[i]);
+	record_drop(in->spec);
 	free(in->names);
-	free(in->pools);
 	free(in->views);
 	free(in->invalid);
 	free(in->extents);
-	free(in->extent_list);
 	free(in->labels);
 	*in = (struct inputs){ 0 };
 }
 
-/* Of a pool whose extent cannot be read nobody knows how it is cut. */
-static int check_extent(const struct ipam *m, const struct pool *pool, struct err *err)
+/* Nobody knows how a pool is cut whose extent cannot be read. */
+static const char *why_invalid(const struct ipam *m, const struct record_entry *e)
 {
-	char key[KEY_TEXT];
-	int r = key_extent(key, pool->network, pool->name);
-	const struct raw *raw = r < 0 ? NULL : raw_find(m, key);
+	const struct pool *pool = e->value;
+	char name[2 * NAME_TEXT];
+	const struct record_entry *extent;
 
-	return raw ? raw_check(key, raw->value, strlen(raw->value), err) : r;
+	if (!pool)
+		return e->wrong;
+	snprintf(name, sizeof(name), "%s/%s", pool->network, pool->name);
+	extent = entry_of(m, KEY_EXTENT, name);
+	return extent && !extent->value ? extent->wrong : NULL;
 }
 
-static int decode_pool(struct ipam *m, struct inputs *in, const struct raw *raw)
+static int take_pools(const struct ipam *m, struct inputs *in)
 {
-	struct err *err = &in->invalid[in->n_pools];
-	struct pool *pool = &in->pools[in->n_valid];
-	char *name = strdup(raw->key + strlen(KEYS_POOL));
-	struct pool_input *view = &in->views[in->n_pools];
-	int r;
+	size_t n = records_count(m->o.records, KEY_POOL);
 
-	if (!name)
+	in->views = calloc(n ?: 1, sizeof(*in->views));
+	in->invalid = calloc(n ?: 1, sizeof(*in->invalid));
+	in->names = calloc(n ?: 1, sizeof(char *));
+	if (!in->views || !in->invalid || !in->names)
 		return -ENOMEM;
-	in->names[in->n_pools++] = name;
-	*view = (struct pool_input){ .name = name, .created = raw->created };
-	r = pool_decode(raw->key, raw->value, strlen(raw->value), pool, err);
-	if (r == 0) {
-		r = check_extent(m, pool, err);
-		if (r < 0)
-			pool_done(pool);
+	for (size_t i = 0; i < n; i++) {
+		const struct record_entry *e = records_at(m->o.records, KEY_POOL, i);
+		struct err *invalid = &in->invalid[in->n_pools];
+		const char *why;
+		char *name;
+
+		if (!counts(KEY_POOL, e))
+			continue;
+		name = strdup(e->name);
+		if (!name)
+			return -ENOMEM;
+		why = why_invalid(m, e);
+		if (why)
+			err_set(invalid, 0, "%s", why);
+		in->names[in->n_pools] = name;
+		in->views[in->n_pools++] = (struct pool_input){
+			.name = name,
+			.created = e->created,
+			.pool = why ? NULL : record_keep(e->value),
+			.invalid = why ? invalid->text : NULL,
+		};
 	}
-	if (r == -ENOMEM)
-		return r;
-	if (r < 0) {
-		view->invalid = err->text;
-		return 0;
-	}
-	view->pool = pool;
-	in->n_valid++;
 	return 0;
 }
 
-static int decode_extent(struct ipam *m, struct inputs *in, const struct raw *raw)
+static int take_extents(const struct ipam *m, struct inputs *in)
 {
-	struct err err = { "" };
-	struct extent *extent = &in->extents[in->n_extents];
-	int r = extent_decode(raw->key, raw->value, strlen(raw->value), extent, &err);
+	size_t n = records_count(m->o.records, KEY_EXTENT);
 
-	if (r == -ENOMEM)
-		return r;
-	if (r < 0) {
-		/* Whoever damaged it: the pool must not be cut anew as if there were none. */
-		health_set(m->o.health, raw->key, LOG_LEVEL_ERROR, "%s", err.text);
-		return 0;
+	in->extents = calloc(n ?: 1, sizeof(struct extent *));
+	if (!in->extents)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const struct record_entry *e = records_at(m->o.records, KEY_EXTENT, i);
+
+		if (counts(KEY_EXTENT, e) && e->value)
+			in->extents[in->n_extents++] = record_keep(e->value);
 	}
-	in->extent_list[in->n_extents++] = extent;
 	return 0;
 }
 
-static int decode_spec(struct ipam *m, struct inputs *in, const struct raw *raw)
+static int take_labels(const struct ipam *m, struct inputs *in)
 {
-	struct err err = { "" };
-	int r = node_spec_decode(raw->key, raw->value, strlen(raw->value), &in->spec, &err);
+	const struct record_entry *e = entry_of(m, KEY_SPEC, m->o.node);
+	const struct label_map *labels;
 
-	if (r == -ENOMEM)
-		return r;
-	if (r < 0) {
-		health_set(m->o.health, raw->key, LOG_LEVEL_WARNING, "%s", err.text);
+	if (!e || !e->value)
 		return 0;
-	}
-	in->has_spec = true;
-	in->labels = calloc(in->spec.labels.n ?: 1, sizeof(*in->labels));
+	in->spec = record_keep(e->value);
+	labels = &in->spec->labels;
+	in->labels = calloc(labels->n ?: 1, sizeof(*in->labels));
 	if (!in->labels)
 		return -ENOMEM;
-	for (size_t i = 0; i < in->spec.labels.n; i++)
-		in->labels[i] = (struct label){ in->spec.labels.v[i].key,
-						in->spec.labels.v[i].value };
-	in->n_labels = in->spec.labels.n;
+	for (size_t i = 0; i < labels->n; i++)
+		in->labels[i] = (struct label){ labels->v[i].key, labels->v[i].value };
+	in->n_labels = labels->n;
 	return 0;
 }
 
-static int decode_config(struct ipam *m, struct inputs *in, const struct raw *raw)
+static void take_config(const struct ipam *m, struct inputs *in)
 {
-	AUTO_DONE(cluster_config_done) struct cluster_config config = { 0 };
-	struct err err = { "" };
-	int r = cluster_config_decode(raw->key, raw->value, strlen(raw->value), &config, &err);
+	const struct record_entry *e = entry_of(m, KEY_CONFIG, "");
+	const struct cluster_config *config = e ? e->value : NULL;
 
-	if (r == -ENOMEM)
-		return r;
-	if (r < 0) {
-		health_set(m->o.health, "config", LOG_LEVEL_ERROR, "%s", err.text);
-		in->config_wrong = true;
-		return 0;
-	}
-	in->reclaim_after = config.reclaim_after;
-	in->export_table = config.export_table;
-	in->has_log_level = log_level_parse(config.log_level, &in->log_level) == 0;
-	return 0;
-}
-
-static int decode_raw(struct ipam *m, struct inputs *in, const struct raw *raw)
-{
-	struct key key;
-
-	if (key_parse(raw->key, &key) < 0)
-		return 0;
-	switch (key.kind) {
-	case KEY_POOL:
-		return decode_pool(m, in, raw);
-	case KEY_EXTENT:
-		return decode_extent(m, in, raw);
-	case KEY_SPEC:
-		return decode_spec(m, in, raw);
-	case KEY_CONFIG:
-		return decode_config(m, in, raw);
-	default:
-		return 0;
-	}
-}
-
-static int inputs_decode(struct ipam *m, struct inputs *in)
-{
-	size_t n = m->n_raws ?: 1;
-	int r = 0;
-
-	in->reclaim_after = 3600;
-	in->pools = calloc(n, sizeof(*in->pools));
-	in->views = calloc(n, sizeof(*in->views));
-	in->invalid = calloc(n, sizeof(*in->invalid));
-	in->names = calloc(n, sizeof(char *));
-	in->extents = calloc(n, sizeof(*in->extents));
-	in->extent_list = calloc(n, sizeof(struct extent *));
-	if (!in->pools || !in->views || !in->invalid || !in->names || !in->extents ||
-	    !in->extent_list)
-		return -ENOMEM;
-	for (size_t i = 0; r == 0 && i < m->n_raws; i++)
-		r = decode_raw(m, in, &m->raws[i]);
-	return r;
+	in->reclaim_after = REGISTER_PROMISE_S;
+	in->config_wrong = e && !config;
+	if (!config)
+		return;
+	in->reclaim_after = config->reclaim_after;
+	in->export_table = config->export_table;
+	in->has_log_level = log_level_parse(config->log_level, &in->log_level) == 0;
 }
 
 /* Pods get addresses of it that other nodes cannot reach: they have no next hop of that family. */
@@ -350,36 +178,28 @@ void ipam_set_self(struct ipam *m, bool ipv4, bool ipv6)
 	pass_mark(m->pass);
 }
 
-/* What is wrong with which record, told once when it changes. */
-static void tell_wrong(struct ipam *m)
+/* What is wrong with a pool beside its record, which agent/records reports by the same name. */
+static void tell_pools(struct ipam *m)
 {
 	const struct pool_views *views = allocator_pools(m->allocator);
-	char spec[KEY_TEXT];
 
-	for (size_t i = 0; i < m->n_raws; i++)
-		if (m->raws[i].wrong)
-			health_set(m->o.health, m->raws[i].key, LOG_LEVEL_ERROR,
-				   "%s; what it was before stays in force", m->raws[i].wrong);
 	for (size_t i = 0; i < views->n; i++) {
 		const struct pool_view *v = &views->v[i];
+		const struct record_entry *e = entry_of(m, KEY_POOL, v->name);
 		char part[HEALTH_PART];
-		const struct raw *raw;
 
-		snprintf(part, sizeof(part), "pool/%s", v->name);
-		raw = raw_find(m, part);
-		if (raw && raw->wrong)
+		snprintf(part, sizeof(part), KEYS_POOL "%s", v->name);
+		if (e && e->wrong)
 			continue;
 		if (v->wrong.text[0])
 			health_set(m->o.health, part, LOG_LEVEL_ERROR, "%s", v->wrong.text);
-		else if (!tell_family(m, v, part) && v->note.text[0])
+		else if (tell_family(m, v, part))
+			continue;
+		else if (v->note.text[0])
 			health_set(m->o.health, part, LOG_LEVEL_WARNING, "%s", v->note.text);
+		else
+			health_clear(m->o.health, part);
 	}
-	health_sweep(m->o.health, KEYS_POOL);
-	health_sweep(m->o.health, KEYS_EXTENT);
-	/* Those of others are routing's to tell. */
-	if (key_spec(spec, m->o.node) == 0)
-		health_sweep(m->o.health, spec);
-	health_sweep(m->o.health, "config");
 }
 
 int ipam_configure(struct ipam *m)
@@ -390,16 +210,20 @@ int ipam_configure(struct ipam *m)
 
 	if (!m->stale)
 		return 0;
-	r = inputs_decode(m, &fresh);
+	take_config(m, &fresh);
+	r = take_pools(m, &fresh);
+	r = r ?: take_extents(m, &fresh);
+	r = r ?: take_labels(m, &fresh);
 	in = (struct pools_input){
 		.pools = fresh.views,
 		.n_pools = fresh.n_pools,
-		.extents = fresh.extent_list,
+		.extents = fresh.extents,
 		.n_extents = fresh.n_extents,
 		.node = m->o.node,
 		.labels = { fresh.labels, fresh.n_labels },
-		.pod_cidrs = fresh.spec.pod_cidrs,
 	};
+	if (fresh.spec)
+		in.pod_cidrs = fresh.spec->pod_cidrs;
 	r = r ?: allocator_configure(m->allocator, &in);
 	if (r < 0) {
 		inputs_free(&fresh);
@@ -409,7 +233,7 @@ int ipam_configure(struct ipam *m)
 	m->inputs = fresh;
 	m->stale = false;
 	ipam_learn_routed(m);
-	tell_wrong(m);
+	tell_pools(m);
 	m->o.changed(m->o.arg);
 	m->o.routes_changed(true, m->o.arg);
 	return 0;
@@ -423,88 +247,41 @@ enum log_level ipam_log_level(const struct ipam *m, enum log_level own)
 const struct extent *ipam_extent(const struct ipam *m, const char *network, const char *pool,
 				 int64_t *ret_created)
 {
-	char key[KEY_TEXT];
-	const struct raw *raw;
+	char name[2 * NAME_TEXT];
+	const struct record_entry *e;
 
-	*ret_created = 0;
-	if (key_extent(key, network, pool) < 0)
-		return NULL;
-	raw = raw_find(m, key);
-	if (raw)
-		*ret_created = raw->created;
-	for (size_t i = 0; raw && i < m->inputs.n_extents; i++)
-		if (strcmp(m->inputs.extents[i].network, network) == 0 &&
-		    strcmp(m->inputs.extents[i].pool, pool) == 0)
-			return &m->inputs.extents[i];
-	return NULL;
+	snprintf(name, sizeof(name), "%s/%s", network, pool);
+	e = entry_of(m, KEY_EXTENT, name);
+	*ret_created = e ? e->created : 0;
+	return e ? e->value : NULL;
 }
 
-/* --- watching ------------------------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------------------------- */
 
-static void on_put(const struct store_kv *kv, void *arg)
+static void followed(struct ipam *m, const struct record_event *e, enum input which)
 {
-	struct input_watch *w = arg;
-	struct ipam *m = w->ipam;
-	const char *relative = kv->key + strlen(m->o.prefix);
-	struct key key;
+	int64_t seen = records_seen(m->wants[which]);
 
-	if (kv->mod_revision > w->seen)
-		w->seen = kv->mod_revision;
-	if (w->seen > m->newest)
-		m->newest = w->seen;
-	if (key_parse(relative, &key) < 0) {
-		log_debug("ipam", "key %s is none of ours and left alone", kv->key);
-		return;
+	if (e->news == RECORD_PUT && seen > m->newest)
+		m->newest = seen;
+	pass_mark(m->pass);
+}
+
+static void on_host(const struct record_event *e, void *arg)
+{
+	struct ipam *m = arg;
+
+	followed(m, e, INPUT_HOST);
+	if (e->news == RECORD_PUT) {
+		ipam_host_put(m, e->parsed, e->kv);
+	} else if (e->news == RECORD_GONE) {
+		ipam_host_deleted(m, e->parsed, e->key, e->revision);
+	} else if (e->news == RECORD_LISTED) {
+		behind_in_sync(m->behind, true);
+		m->host_listed = true;
+		for (size_t i = 0; i < m->n_owned; i++)
+			m->owned[i]->verify = true;
 	}
-	if (w->which == INPUT_HOST)
-		ipam_host_put(m, &key, kv);
-	else if (w->which == INPUT_RECOVERY)
-		ipam_recovery_put(m, kv);
-	else if (w->which == INPUT_NODES)
-		ipam_node_put(m, relative, kv);
-	else if (raw_put(m, relative, kv) < 0)
-		log_error("ipam", "out of memory at %s", relative);
-}
-
-static void on_deleted(const char *full, int64_t revision, void *arg)
-{
-	struct input_watch *w = arg;
-	struct ipam *m = w->ipam;
-	const char *relative = full + strlen(m->o.prefix);
-	struct key key;
-
-	if (revision > w->seen)
-		w->seen = revision;
-	if (key_parse(relative, &key) < 0)
-		return;
-	if (w->which == INPUT_HOST)
-		ipam_host_deleted(m, &key, full, revision);
-	else if (w->which == INPUT_RECOVERY)
-		ipam_recovery_deleted(m);
-	else if (w->which == INPUT_NODES)
-		ipam_node_deleted(m, relative);
-	else if (w->which == INPUT_CONFIG && !w->in_sync)
-		log_warning("ipam",
-			    "config vanished with etcd's data and stays in force until it is "
-			    "written again");
-	else
-		ipam_raw_drop(m, relative);
-}
-
-/* Records of the file that etcd does not have any more. */
-static void drop_unlisted(struct ipam *m, enum input which)
-{
-	static const char *const starts[INPUTS] = {
-		[INPUT_POOLS] = KEYS_POOL,
-		[INPUT_EXTENTS] = KEYS_EXTENT,
-		[INPUT_SPEC] = KEYS_SPEC,
-		[INPUT_CONFIG] = "config",
-	};
-
-	for (size_t i = m->n_raws; starts[which] && i > 0; i--)
-		if (m->raws[i - 1].created < 0 &&
-		    strncmp(m->raws[i - 1].key, starts[which], strlen(starts[which])) == 0)
-			ipam_raw_drop(m, m->raws[i - 1].key);
 }
 
 /* Did etcd go back while no agent ran here? Asked once: later the store notices it. */
@@ -526,73 +303,92 @@ static void compare_saved(struct ipam *m, int64_t revision)
 	m->saved_cluster = 0;
 }
 
-static void on_in_sync(int64_t revision, void *arg)
+static void on_recovery(const struct record_event *e, void *arg)
 {
-	struct input_watch *w = arg;
-	struct ipam *m = w->ipam;
+	struct ipam *m = arg;
 
-	w->seen = revision;
-	w->in_sync = true;
-	if (w->which == INPUT_RECOVERY)
-		compare_saved(m, revision);
-	drop_unlisted(m, w->which);
-	if (w->which == INPUT_HOST) {
-		behind_in_sync(m->behind, true);
-		m->host_listed = true;
-		for (size_t i = 0; i < m->n_owned; i++)
-			m->owned[i]->verify = true;
-	}
-	pass_mark(m->pass);
+	followed(m, e, INPUT_RECOVERY);
+	if (e->news == RECORD_PUT)
+		ipam_recovery_put(m, e->kv);
+	else if (e->news == RECORD_GONE)
+		ipam_recovery_deleted(m);
+	else if (e->news == RECORD_LISTED)
+		compare_saved(m, e->revision);
 }
 
-static int watch_one(struct ipam *m, enum input which, const char *relative, bool prefix)
+static void on_node(const struct record_event *e, void *arg)
 {
-	static const struct store_watch_handlers handlers = { on_put, on_deleted, on_in_sync };
-	struct input_watch *w = &m->watches[which];
-	char key[KEY_FULL_TEXT];
-	AUTO(free) char *end = NULL;
-	int r = key_full(m->o.prefix, relative, key);
+	struct ipam *m = arg;
 
-	*w = (struct input_watch){ .ipam = m, .which = which };
-	if (r < 0)
-		return r;
-	if (prefix) {
-		end = store_prefix_end(key);
-		if (!end)
-			return -ENOMEM;
-	}
-	return store_watch(m->o.store, key, end, &handlers, w, &w->watch);
+	followed(m, e, INPUT_NODES);
+	if (e->news == RECORD_PUT)
+		ipam_node_put(m, e->parsed->node, e->entry);
+	else if (e->news == RECORD_GONE)
+		ipam_node_deleted(m, e->parsed->node);
+}
+
+/* Config, pools, extents, labels. */
+static void configured(struct ipam *m, const struct record_event *e, enum input which)
+{
+	followed(m, e, which);
+	if (e->news == RECORD_PUT || e->news == RECORD_GONE)
+		m->stale = m->unsaved = true;
+}
+
+static void on_config(const struct record_event *e, void *arg)
+{
+	configured(arg, e, INPUT_CONFIG);
+}
+
+static void on_pool(const struct record_event *e, void *arg)
+{
+	configured(arg, e, INPUT_POOLS);
+}
+
+static void on_extent(const struct record_event *e, void *arg)
+{
+	configured(arg, e, INPUT_EXTENTS);
+}
+
+static void on_spec(const struct record_event *e, void *arg)
+{
+	configured(arg, e, INPUT_SPEC);
 }
 
 int ipam_inputs_start(struct ipam *m)
 {
 	char host[KEY_TEXT], spec[KEY_TEXT];
+	const struct {
+		enum input which;
+		const char *keys;
+		record_fn *fn;
+	} wanted[] = {
+		/* The recovery first: what follows is judged by it. */
+		{ INPUT_RECOVERY, "recovery", on_recovery },
+		{ INPUT_NODES, KEYS_NODE, on_node },
+		{ INPUT_CONFIG, "config", on_config },
+		{ INPUT_POOLS, KEYS_POOL, on_pool },
+		{ INPUT_EXTENTS, KEYS_EXTENT, on_extent },
+		{ INPUT_SPEC, spec, on_spec },
+		{ INPUT_HOST, host, on_host },
+	};
 	int r = keys_of_host(host, m->o.node);
 
 	r = r ?: key_spec(spec, m->o.node);
-	r = r ?: watch_one(m, INPUT_RECOVERY, "recovery", false);
-	r = r ?: watch_one(m, INPUT_NODES, KEYS_NODE, true);
-	r = r ?: watch_one(m, INPUT_CONFIG, "config", false);
-	r = r ?: watch_one(m, INPUT_POOLS, KEYS_POOL, true);
-	r = r ?: watch_one(m, INPUT_EXTENTS, KEYS_EXTENT, true);
-	r = r ?: watch_one(m, INPUT_SPEC, spec, false);
-	return r ?: watch_one(m, INPUT_HOST, host, true);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(wanted); i++)
+		r = records_want(m->o.records, wanted[i].keys, wanted[i].fn, m,
+				 &m->wants[wanted[i].which]);
+	return r;
 }
 
 void ipam_inputs_done(struct ipam *m)
 {
 	for (size_t i = 0; i < INPUTS; i++)
-		store_unwatch(m->watches[i].watch);
+		records_unwant(m->wants[i]);
 }
 
 void ipam_inputs_free(struct ipam *m)
 {
-	for (size_t i = 0; i < m->n_raws; i++) {
-		free(m->raws[i].key);
-		free(m->raws[i].value);
-		free(m->raws[i].wrong);
-	}
-	free(m->raws);
 	inputs_free(&m->inputs);
 }
 
@@ -600,6 +396,7 @@ void ipam_inputs_free(struct ipam *m)
 
 int ipam_records_save(struct ipam *m)
 {
+	static const enum key_kind kinds[] = { KEY_CONFIG, KEY_EXTENT, KEY_POOL, KEY_SPEC };
 	AUTO(json_put) struct json_object *o = json_object_new_object();
 	struct json_object *records = json_object_new_object();
 	AUTO(free) char *text = NULL;
@@ -611,10 +408,17 @@ int ipam_records_save(struct ipam *m)
 		json_object_put(records);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < m->n_raws; i++)
-		if (json_object_object_add(records, m->raws[i].key,
-					   json_object_new_string(m->raws[i].value)) < 0)
-			return -ENOMEM;
+	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
+		for (size_t i = 0; i < records_count(m->o.records, kinds[k]); i++) {
+			const struct record_entry *e = records_at(m->o.records, kinds[k], i);
+			char key[KEY_TEXT];
+
+			records_key(kinds[k], e->name, key);
+			if (e->text && counts(kinds[k], e) &&
+			    json_object_object_add(records, key, json_object_new_string(e->text)) <
+				    0)
+				return -ENOMEM;
+		}
 	/* What was proven, and when: a restart must not begin to count again. */
 	if (json_object_object_add(o, "boot", json_object_new_string(m->o.boot)) < 0 ||
 	    json_object_object_add(o, "proved", json_object_new_int64(m->authority.proved)) < 0 ||
@@ -661,9 +465,8 @@ static int load_parsed(struct ipam *m, struct json_object *o, struct err *err)
 	m->saved_cluster = (uint64_t)cluster;
 	m->recovery.before = (uint32_t)recovery;
 	json_object_object_foreach(records.value, key, value) {
-		/* Negative: from the file, to be confirmed by etcd's own list. */
-		r = ipam_raw_set(m, key, json_object_get_string(value),
-				 (size_t)json_object_get_string_len(value), -1);
+		r = records_put(m->o.records, key, json_object_get_string(value),
+				(size_t)json_object_get_string_len(value), -1);
 		if (r < 0)
 			return r;
 	}

@@ -8,6 +8,7 @@
 #include "agent/addresses/ipam.h"
 #include "agent/addresses/recovery.h"
 #include "agent/node/identity.h"
+#include "agent/records/records.h"
 #include "ipam/allocator/allocator.h"
 #include "ipam/attachments/local_copy.h"
 #include "ipam/behind.h"
@@ -18,25 +19,15 @@
 #include "lib/model/keys.h"
 #include "lib/store/store_stats.h"
 
-/* A record as etcd had it last: what the allocator is configured from, and what the file keeps. */
-struct raw {
-	char *key, *value; /* relative key */
-	int64_t created;
-	char *wrong; /* etcd has a damaged one now: why; the value is the last good one */
-};
-
-/* Everything decoded from the raw records at one time; replaced as a whole. */
+/* What the allocator is configured from, all of one time; replaced as a whole. */
 struct inputs {
-	struct pool *pools; /* storage of the valid ones */
-	struct pool_input *views;
+	struct pool_input *views; /* their pools are kept records */
 	struct err *invalid;
-	char **names; /* of the views: the raw records go their own way meanwhile */
-	size_t n_pools, n_valid;
-	struct extent *extents;
-	const struct extent **extent_list;
+	char **names; /* of the views */
+	size_t n_pools;
+	const struct extent **extents; /* kept records */
 	size_t n_extents;
-	struct node_spec spec;
-	bool has_spec;
+	const struct node_spec *spec; /* a kept record, or NULL */
 	struct label *labels;
 	size_t n_labels;
 	uint32_t reclaim_after, export_table;
@@ -45,7 +36,7 @@ struct inputs {
 	bool has_log_level;
 };
 
-/* Where the listing of an input stands. */
+/* What is wanted of the records. */
 enum input {
 	INPUT_POOLS,
 	INPUT_EXTENTS,
@@ -55,14 +46,6 @@ enum input {
 	INPUT_RECOVERY,
 	INPUT_NODES,
 	INPUTS
-};
-
-struct input_watch {
-	struct ipam *ipam;
-	enum input which;
-	struct store_watch *watch;
-	bool in_sync;
-	int64_t seen; /* revision up to which it is known */
 };
 
 /* A block of ours beside the allocator's own_block: what etcd and the files have of it. */
@@ -145,13 +128,11 @@ struct ipam {
 	struct pass *pass;
 	char fence_key[KEY_FULL_TEXT], status_key[KEY_FULL_TEXT], removed_key[KEY_FULL_TEXT];
 	/* inputs */
-	struct input_watch watches[INPUTS];
-	struct raw *raws; /* sorted by key */
-	size_t n_raws, raws_room;
+	struct record_want *wants[INPUTS];
 	struct inputs inputs;
-	bool stale;                            /* raws changed since configured */
+	bool stale;                            /* records changed since configured */
 	bool self_known, self_ipv4, self_ipv6; /* which families this node has an address of */
-	bool unsaved;                          /* raws changed since written to the file */
+	bool unsaved;                          /* records changed since written to the file */
 	bool local;       /* the files of this boot let us serve without etcd */
 	int64_t resuming; /* until then what an earlier agent of this boot served counts */
 	bool damaged;     /* some of them cannot be read: etcd must tell what they held */
@@ -225,8 +206,6 @@ int ipam_inputs_start(struct ipam *m);
 void ipam_inputs_done(struct ipam *m); /* ends the watches */
 void ipam_inputs_free(struct ipam *m); /* after the allocator that reads them */
 int ipam_configure(struct ipam *m);
-int ipam_raw_set(struct ipam *m, const char *key, const char *value, size_t len, int64_t created);
-void ipam_raw_drop(struct ipam *m, const char *key);
 int ipam_records_load(struct ipam *m);
 int ipam_records_save(struct ipam *m);
 const struct extent *ipam_extent(const struct ipam *m, const char *network, const char *pool,
@@ -234,7 +213,8 @@ const struct extent *ipam_extent(const struct ipam *m, const char *network, cons
 
 /* ipam_index.c: own keys under host/<self>/ */
 void ipam_host_put(struct ipam *m, const struct key *key, const struct store_kv *kv);
-void ipam_host_deleted(struct ipam *m, const struct key *key, const char *full, int64_t revision);
+void ipam_host_deleted(struct ipam *m, const struct key *key, const char *relative,
+		       int64_t revision);
 void ipam_index_done(struct ipam *m);
 void ipam_verify(struct ipam *m);
 /* Deletes the keys of requests that there is nothing more to give for. */
@@ -302,8 +282,8 @@ bool ipam_may_assert(const struct ipam *m);
 uint32_t ipam_recovery_number(const struct ipam *m);
 /* The id of the open recovery that we take part in; "": none. */
 const char *ipam_recovery_id(const struct ipam *m);
-void ipam_node_put(struct ipam *m, const char *relative, const struct store_kv *kv);
-void ipam_node_deleted(struct ipam *m, const char *relative);
+void ipam_node_put(struct ipam *m, const char *name, const struct record_entry *e);
+void ipam_node_deleted(struct ipam *m, const char *name);
 void ipam_recovery_put(struct ipam *m, const struct store_kv *kv);
 void ipam_recovery_deleted(struct ipam *m);
 

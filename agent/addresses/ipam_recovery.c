@@ -75,32 +75,29 @@ static void node_drop(struct recovering *r, struct known_node *n)
 	memmove(n, n + 1, (size_t)(&r->nodes[r->n_nodes] - n) * sizeof(*n));
 }
 
-void ipam_node_put(struct ipam *m, const char *relative, const struct store_kv *kv)
+void ipam_node_put(struct ipam *m, const char *name, const struct record_entry *e)
 {
-	AUTO_DONE(node_done) struct node node = { 0 };
-	const char *name = relative + strlen(KEYS_NODE);
-	struct known_node *n;
+	struct known_node *n = node_find(&m->recovery, name) ?: node_add(&m->recovery, name);
+	const struct node *node = e->wrong ? NULL : e->value;
 
-	n = node_find(&m->recovery, name) ?: node_add(&m->recovery, name);
 	if (!n) {
-		log_error("ipam", "out of memory at %s", relative);
+		log_error("ipam", "out of memory at node %s", name);
 		return;
 	}
 	n->stands = true;
 	n->machine = 0;
 	n->recovery[0] = '\0';
 	/* One that cannot be read has not spoken. */
-	if (node_decode(relative, kv->value, kv->value_len, &node, NULL) == 0) {
-		snprintf(n->recovery, sizeof(n->recovery), "%s", node.recovery);
-		n->promise = node.reclaim_after;
-		n->machine = node_machine(&node);
+	if (node) {
+		snprintf(n->recovery, sizeof(n->recovery), "%s", node->recovery);
+		n->promise = node->reclaim_after;
+		n->machine = node_machine(node);
 	}
-	pass_mark(m->pass);
 }
 
-void ipam_node_deleted(struct ipam *m, const char *relative)
+void ipam_node_deleted(struct ipam *m, const char *name)
 {
-	struct known_node *n = node_find(&m->recovery, relative + strlen(KEYS_NODE));
+	struct known_node *n = node_find(&m->recovery, name);
 
 	if (!n)
 		return;
@@ -108,7 +105,6 @@ void ipam_node_deleted(struct ipam *m, const char *relative)
 	n->stands = false;
 	if (!ipam_recovering(m, NULL))
 		node_drop(&m->recovery, n);
-	pass_mark(m->pass);
 }
 
 /*
@@ -279,7 +275,7 @@ bool ipam_recovering(const struct ipam *m, struct err *why)
 	const struct recovering *r = &m->recovery;
 	bool open = r->present && (!r->readable || !r->done);
 
-	if (!m->watches[INPUT_RECOVERY].in_sync || !m->watches[INPUT_NODES].in_sync)
+	if (!records_in_sync(m->wants[INPUT_RECOVERY]) || !records_in_sync(m->wants[INPUT_NODES]))
 		err_set(why, 0, "%s has not been read yet", ipam_server(m));
 	else if (r->noticed || open)
 		err_set(why, 0,
@@ -385,8 +381,8 @@ void ipam_recovery_work(struct ipam *m)
 	const struct known_node *self = node_find(r, m->o.node);
 	struct recovery_seen seen;
 
-	if (!r->unsettled || r->call || !m->connected || !m->watches[INPUT_RECOVERY].in_sync ||
-	    !m->watches[INPUT_NODES].in_sync)
+	if (!r->unsettled || r->call || !m->connected ||
+	    !records_in_sync(m->wants[INPUT_RECOVERY]) || !records_in_sync(m->wants[INPUT_NODES]))
 		return;
 	seen = (struct recovery_seen){
 		.noticed = r->noticed,

@@ -110,7 +110,7 @@ static bool is_marked(const struct ipam *m)
 
 bool ipam_drained(const struct ipam *m)
 {
-	return (m->inputs.has_spec && m->inputs.spec.drain) || is_marked(m);
+	return (m->inputs.spec && m->inputs.spec->drain) || is_marked(m);
 }
 
 void ipam_mark_changed(struct ipam *m)
@@ -242,7 +242,8 @@ void ipam_readiness(struct ipam *m, struct readiness *ret)
 
 	for (size_t i = 0; i < INPUTS; i++)
 		readiness_add(ret, names[i], false,
-			      m->watches[i].in_sync ? "" : "etcd has not told all of it yet");
+			      records_in_sync(m->wants[i]) ? ""
+							   : "etcd has not told all of it yet");
 	readiness_add(ret, "files", false, health_reason(m->o.health, "files"));
 	readiness_add(ret, "addresses", true, ipam_ready(m, &why) ? "" : why.text);
 }

@@ -79,7 +79,7 @@ bool ipam_inputs_known(const struct ipam *m)
 	if (m->local)
 		return true;
 	for (size_t i = 0; i < INPUTS; i++)
-		if (!m->watches[i].in_sync)
+		if (!records_in_sync(m->wants[i]))
 			return false;
 	return true;
 }

@@ -43,11 +43,13 @@
 /* BIRD may replace a route by removing and adding it; and a flush takes its time. */
 #define SETTLE_MS 100
 
-static const enum route_kind watched[] = { ROUTE_PEER, ROUTE_FILTER, ROUTE_NODE, ROUTE_SPEC };
+/* What it is made from; the first four are listed here first of all. */
+enum { PEERS, FILTERS, NODES, SPECS, LISTED, CONFIG = LISTED, POOLS, EXTENTS, WANTS };
 
 struct routing {
 	struct routing_options o;
 	struct identity self;
+	struct record_want *wants[WANTS];
 	bool extents_known, open;
 	/* to BIRD */
 	struct renderer *renderer;
@@ -85,8 +87,7 @@ struct routing {
 struct gathered {
 	struct bird_input in;
 	struct bird_node *nodes;
-	const struct peer **peers;
-	const struct filter **filters;
+	const void **peers, **filters;
 	struct bird_extent *extents;
 	struct prefixes blocks;
 	struct texts files;
@@ -112,16 +113,20 @@ static void gathered_done(struct gathered *g)
 
 static int gather_nodes(const struct routing *r, struct gathered *g)
 {
-	size_t n = route_records_count(r->o.records, ROUTE_NODE);
+	AUTO(free) const void **nodes = NULL;
+	size_t n;
+	int rc = records_list(r->o.records, KEY_NODE, &nodes, &n);
 
+	if (rc < 0)
+		return rc;
 	g->nodes = calloc(n ?: 1, sizeof(*g->nodes));
 	if (!g->nodes)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		const struct node *node = route_record(r->o.records, ROUTE_NODE, i);
+		const struct node *node = nodes[i];
 
-		g->nodes[i] = (struct bird_node){ node, route_record_find(r->o.records, ROUTE_SPEC,
-									  node->name) };
+		g->nodes[i] = (struct bird_node){ node, records_find(r->o.records, KEY_SPEC,
+								     node->name) };
 	}
 	g->in.nodes = g->nodes;
 	g->in.n_nodes = n;
@@ -130,34 +135,31 @@ static int gather_nodes(const struct routing *r, struct gathered *g)
 
 static int gather_policy(const struct routing *r, struct gathered *g)
 {
-	g->in.n_peers = route_records_count(r->o.records, ROUTE_PEER);
-	g->in.n_filters = route_records_count(r->o.records, ROUTE_FILTER);
-	g->peers = calloc(g->in.n_peers ?: 1, sizeof(struct peer *));
-	g->filters = calloc(g->in.n_filters ?: 1, sizeof(struct filter *));
-	if (!g->peers || !g->filters)
-		return -ENOMEM;
-	for (size_t i = 0; i < g->in.n_peers; i++)
-		g->peers[i] = route_record(r->o.records, ROUTE_PEER, i);
-	for (size_t i = 0; i < g->in.n_filters; i++)
-		g->filters[i] = route_record(r->o.records, ROUTE_FILTER, i);
-	g->in.peers = g->peers;
-	g->in.filters = g->filters;
-	return 0;
+	int rc = records_list(r->o.records, KEY_PEER, &g->peers, &g->in.n_peers);
+
+	rc = rc ?: records_list(r->o.records, KEY_FILTER, &g->filters, &g->in.n_filters);
+	g->in.peers = (const struct peer *const *)g->peers;
+	g->in.filters = (const struct filter *const *)g->filters;
+	return rc;
 }
 
 static int gather_extents(const struct routing *r, struct gathered *g)
 {
-	size_t n = route_records_count(r->o.records, ROUTE_EXTENT);
+	AUTO(free) const void **extents = NULL;
+	size_t n;
+	int rc = records_list(r->o.records, KEY_EXTENT, &extents, &n);
 
+	if (rc < 0)
+		return rc;
 	g->extents = calloc(n ?: 1, sizeof(*g->extents));
 	if (!g->extents)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		const struct extent *e = route_record(r->o.records, ROUTE_EXTENT, i);
+		const struct extent *e = extents[i];
 
 		g->extents[i] = (struct bird_extent){
 			.extent = e,
-			.pool = route_record_find(r->o.records, ROUTE_POOL, e->pool),
+			.pool = records_find(r->o.records, KEY_POOL, e->pool),
 			.silent = r->o.silent(e->pool, r->o.arg),
 		};
 	}
@@ -168,7 +170,7 @@ static int gather_extents(const struct routing *r, struct gathered *g)
 
 static int gather_config(const struct routing *r, struct gathered *g)
 {
-	g->in.config = route_record_find(r->o.records, ROUTE_CONFIG, "");
+	g->in.config = records_find(r->o.records, KEY_CONFIG, "");
 	if (g->in.config)
 		return 0;
 	g->in.config = &g->defaults;
@@ -209,7 +211,7 @@ static int gather(const struct routing *r, struct gathered *g)
 		.ipv4 = r->self.ipv4,
 		.ipv6 = r->self.ipv6,
 		.router_id = r->self.router_id,
-		.spec = route_record_find(r->o.records, ROUTE_SPEC, r->self.name),
+		.spec = records_find(r->o.records, KEY_SPEC, r->self.name),
 		.version = version ? version->major * 1000 + version->minor : 0,
 		.kernel_protocol = route_protocol,
 		.snippets = access(SNIPPETS, R_OK | X_OK) == 0 ? SNIPPETS : NULL,
@@ -778,7 +780,7 @@ static const char *protocol_of(const struct routing *r)
 					     [PROTOCOL_OSPF] = "ospf",
 					     [PROTOCOL_RIP] = "rip",
 					     [PROTOCOL_NONE] = "none" };
-	const struct cluster_config *c = route_record_find(r->o.records, ROUTE_CONFIG, "");
+	const struct cluster_config *c = records_find(r->o.records, KEY_CONFIG, "");
 
 	if (!r->open)
 		return NULL;
@@ -807,22 +809,17 @@ void routing_status(struct routing *r, struct status_bird *ret)
 
 void routing_readiness(struct routing *r, struct readiness *ret)
 {
-	static const struct {
-		const char *name;
-		enum route_kind kind;
-	} watches[] = {
-		{ "watch/peer", ROUTE_PEER },
-		{ "watch/filter", ROUTE_FILTER },
-		{ "watch/node", ROUTE_NODE },
-		{ "watch/specs", ROUTE_SPEC },
+	static const char *const names[LISTED] = {
+		[PEERS] = "watch/peer",
+		[FILTERS] = "watch/filter",
+		[NODES] = "watch/node",
+		[SPECS] = "watch/specs",
 	};
 	const char *bird = bird_control_problem(bird_step_control(r->step));
 
-	for (size_t i = 0; i < ARRAY_SIZE(watches); i++)
-		readiness_add(ret, watches[i].name, false,
-			      route_records_synced(r->o.records, watches[i].kind)
-				      ? ""
-				      : "etcd has not told all of it yet");
+	for (size_t i = 0; i < LISTED; i++)
+		readiness_add(ret, names[i], false,
+			      records_listed(r->wants[i]) ? "" : "etcd has not told all of it yet");
 	if (!bird[0] && !r->accepted)
 		bird = "it does not run a configuration of ours yet";
 	readiness_add(ret, "bird", true, health_reason(r->o.health, "bird") ?: bird);
@@ -1001,11 +998,17 @@ void routing_changed(struct routing *r)
 {
 	bool known = r->self.name[0] && r->extents_known;
 
-	for (size_t i = 0; i < ARRAY_SIZE(watched); i++)
-		known = known && route_records_synced(r->o.records, watched[i]);
+	for (size_t i = 0; i < LISTED; i++)
+		known = known && records_listed(r->wants[i]);
 	r->open = r->open || known;
 	if (r->open)
 		publish_changed(r->publish);
+}
+
+static void on_record(const struct record_event *e, void *arg)
+{
+	if (e->changed)
+		routing_changed(arg);
 }
 
 void routing_set_self(struct routing *r, const struct identity *self)
@@ -1032,6 +1035,11 @@ static gid_t birds_group(void)
 
 int routing_new(const struct routing_options *options, struct routing **ret, struct err *err)
 {
+	static const char *const keys[WANTS] = {
+		[PEERS] = KEYS_PEER,     [FILTERS] = KEYS_FILTER, [NODES] = KEYS_NODE,
+		[SPECS] = KEYS_SPEC,     [CONFIG] = "config",     [POOLS] = KEYS_POOL,
+		[EXTENTS] = KEYS_EXTENT,
+	};
 	static const struct bird_control_handlers handlers = { on_connected, on_disconnected };
 	AUTO(routing_free) struct routing *r = calloc(1, sizeof(*r));
 	struct bird_step_options step = {
@@ -1063,8 +1071,8 @@ int routing_new(const struct routing_options *options, struct routing **ret, str
 		rc = publish_new(&publish, &r->publish);
 	}
 	rc = rc ?: renderer_new(TEMPLATE, r->o.template_dir, &r->renderer);
-	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(watched); i++)
-		rc = route_records_want(r->o.records, watched[i], true);
+	for (size_t i = 0; rc == 0 && i < WANTS; i++)
+		rc = records_want(r->o.records, keys[i], on_record, r, &r->wants[i]);
 	if (rc < 0)
 		return err_set(err, rc, "routing: %s", strerror(-rc));
 	*ret = TAKE(r);
@@ -1075,6 +1083,8 @@ void routing_free(struct routing *r)
 {
 	if (!r)
 		return;
+	for (size_t i = 0; i < WANTS; i++)
+		records_unwant(r->wants[i]);
 	publish_free(r->publish);
 	timer_clear(r->o.timers, &r->refeed);
 	timer_clear(r->o.timers, &r->look);

@@ -2,7 +2,7 @@
 /*
  * BIRD on this node: what it should run, made from the records, and what it does run.
  *
- *   route_records ─> desired_bird (pure) ─> templates ─> publish: check, rename, configure
+ *   records ─> desired_bird (pure) ─> templates ─> publish: check, rename, configure
  *   bird_control <─ show protocols ─> routing_compare (pure) ─> mend once, health, status
  *
  * Nothing is rendered before all records are known. The first change goes out at
@@ -14,7 +14,7 @@
 #pragma once
 
 #include "agent/node/identity.h"
-#include "agent/records/route_records.h"
+#include "agent/records/records.h"
 #include "agent/show/metrics.h"
 #include "agent/show/readiness.h"
 #include "agent/show/status.h"
@@ -30,7 +30,7 @@ struct routing_options {
 	sd_event *event;
 	struct timers *timers;
 	struct health *health;
-	struct route_records *records; /* borrowed */
+	struct records *records; /* borrowed */
 	const char *bird_socket, *bird_config, *bird_program;
 	const char *template_dir; /* the shipped ones; the operator's go before them */
 	/* Own blocks that are routed, for `announce: static`; free() ret->v. */
@@ -53,8 +53,7 @@ AUTO_DEFINE(struct routing *, routing_free)
 
 /* Who we are; copied. Nothing is rendered before. */
 void routing_set_self(struct routing *r, const struct identity *self);
-/* A record of peers, filters, nodes, specs, config, pools or extents is different, or own blocks are,
- * or templates and password files are to be read again. */
+/* Own blocks are different, or templates and password files are to be read again. */
 void routing_changed(struct routing *r);
 /* Once: config, pools and extents have been listed. */
 void routing_inputs_known(struct routing *r);

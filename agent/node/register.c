@@ -493,6 +493,7 @@ int register_new(const struct register_options *options, struct registration **r
 	if (!r)
 		return -ENOMEM;
 	r->store = options->store;
+	r->records = options->records;
 	r->timers = options->timers;
 	r->health = options->health;
 	r->handlers = options->handlers;
@@ -527,9 +528,8 @@ void register_free(struct registration *r)
 		return;
 	if (r->call)
 		store_cancel(r->call);
-	for (size_t i = 0; i < ARRAY_SIZE(r->watches); i++)
-		if (r->watches[i])
-			store_unwatch(r->watches[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(r->wants); i++)
+		records_unwant(r->wants[i]);
 	timer_clear(r->timers, &r->timer);
 	r->self.recovery = NULL;
 	node_done(&r->self);

@@ -39,6 +39,7 @@
  */
 #pragma once
 
+#include "agent/records/records.h"
 #include "lib/base/timers.h"
 #include "lib/daemon/health.h"
 #include "lib/model/model.h"
@@ -72,6 +73,7 @@ struct registration;
 
 struct register_options {
 	struct store *store;
+	struct records *records; /* of this store; hears its notices first */
 	struct timers *timers;
 	struct health *health;
 	const char *prefix;

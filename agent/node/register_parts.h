@@ -32,7 +32,8 @@ struct registration {
 	bool vtep_told, promise_told; /* else those of the record which is there stay */
 	uint32_t lowest;              /* promise that the record may carry */
 	struct store_call *call;
-	struct store_watch *watches[2];
+	struct records *records;
+	struct record_want *wants[2];
 	struct timer timer;
 	enum phase phase;
 	bool registered, displaced, removed;

@@ -24,25 +24,24 @@ static void restore(struct registration *r)
 		register_round(r);
 }
 
-static void changed_by_others(struct registration *r, const struct store_kv *kv)
+static void changed_by_others(struct registration *r, const struct record_event *e)
 {
-	AUTO_DONE(node_done) struct node found = { 0 };
-	bool understood = node_decode(r->node_name, kv->value, kv->value_len, &found, NULL) == 0;
+	const struct node *found = e->entry->wrong ? NULL : e->entry->value;
 
-	if (understood && register_by_other(&r->self, &found)) {
+	if (found && register_by_other(&r->self, found)) {
 		r->displaced = true;
 		register_lost(r, "another agent has registered this node's name");
 		register_round(r);
-	} else if (register_is_ours(r, kv)) {
+	} else if (register_is_ours(r, e->kv)) {
 		register_round(r);
 	} else {
 		restore(r);
 	}
 }
 
-static void on_node_put(const struct store_kv *kv, void *arg)
+static void on_node_put(struct registration *r, const struct record_event *e)
 {
-	struct registration *r = arg;
+	const struct store_kv *kv = e->kv;
 
 	if (kv->mod_revision > r->newest)
 		r->newest = kv->mod_revision;
@@ -51,13 +50,11 @@ static void on_node_put(const struct store_kv *kv, void *arg)
 	if (kv->create_revision == r->fence.create_revision && register_is_ours(r, kv))
 		r->fence.mod_revision = kv->mod_revision;
 	else
-		changed_by_others(r, kv);
+		changed_by_others(r, e);
 }
 
-static void on_node_deleted(const char *key, int64_t revision, void *arg)
+static void on_node_deleted(struct registration *r, int64_t revision)
 {
-	struct registration *r = arg;
-
 	if (revision > r->newest)
 		r->newest = revision;
 	if (r->phase == WAITING || (r->phase == SETTLED && revision > r->fence.mod_revision)) {
@@ -70,16 +67,19 @@ static void on_node_deleted(const char *key, int64_t revision, void *arg)
 	}
 }
 
-static void on_in_sync(int64_t revision, void *arg)
+static void on_node(const struct record_event *e, void *arg)
 {
+	if (e->news == RECORD_PUT)
+		on_node_put(arg, e);
+	else if (e->news == RECORD_GONE)
+		on_node_deleted(arg, e->revision);
 }
 
 /* --- removed/<node> ------------------------------------------------------------------------- */
 
-static void on_removed_put(const struct store_kv *kv, void *arg)
+static void on_removed_put(struct registration *r, const struct store_kv *kv)
 {
 	AUTO_DONE(node_removed_done) struct node_removed found = { 0 };
-	struct registration *r = arg;
 	struct err err = { "" };
 
 	if (node_removed_decode(r->removed_name, kv->value, kv->value_len, &found, &err) < 0) {
@@ -95,10 +95,8 @@ static void on_removed_put(const struct store_kv *kv, void *arg)
 	r->handlers->removed(&found, r->arg);
 }
 
-static void on_removed_deleted(const char *key, int64_t revision, void *arg)
+static void on_removed_deleted(struct registration *r)
 {
-	struct registration *r = arg;
-
 	health_clear(r->health, "removed");
 	/* A name that was waited for may be free now. */
 	if (r->phase == WAITING && r->waited)
@@ -109,13 +107,17 @@ static void on_removed_deleted(const char *key, int64_t revision, void *arg)
 	r->handlers->removed(NULL, r->arg);
 }
 
+static void on_removed(const struct record_event *e, void *arg)
+{
+	if (e->news == RECORD_PUT)
+		on_removed_put(arg, e->kv);
+	else if (e->news == RECORD_GONE)
+		on_removed_deleted(arg);
+}
+
 int register_watch(struct registration *r)
 {
-	static const struct store_watch_handlers node = { on_node_put, on_node_deleted,
-							  on_in_sync };
-	static const struct store_watch_handlers removed = { on_removed_put, on_removed_deleted,
-							     on_in_sync };
-	int e = store_watch(r->store, r->node_key, NULL, &node, r, &r->watches[0]);
+	int e = records_want(r->records, r->node_name, on_node, r, &r->wants[0]);
 
-	return e ?: store_watch(r->store, r->removed_key, NULL, &removed, r, &r->watches[1]);
+	return e ?: records_want(r->records, r->removed_name, on_removed, r, &r->wants[1]);
 }

@@ -28,6 +28,7 @@ struct agent {
 	const char *machine;
 	unsigned lost; /* how often it was told that no proof counts any more */
 	struct health *health;
+	struct records *records;
 	struct registration *registration;
 };
 
@@ -87,6 +88,8 @@ static inline void on_notice(enum store_notice notice, const char *text, void *a
 {
 	struct agent *a = arg;
 
+	if (a->records)
+		records_notice(a->records, notice);
 	if (a->registration)
 		register_notice(a->registration, notice, text);
 }
@@ -122,7 +125,16 @@ static inline void agent_start(struct world *w, struct agent *a, const char *mac
 	*a = (struct agent){ .world = w, .machine = machine };
 	assert_int_equal(health_new(NULL, NULL, &a->health), 0);
 	store_on_notice(w->store, on_notice, a);
+	assert_int_equal(records_new(&(struct records_options){ .store = w->store,
+								.timers = &w->time.base,
+								.health = a->health,
+								.prefix = "/roost/v1/",
+								.node = "n1",
+								.minute = 60000 },
+				     &a->records),
+			 0);
 	const struct register_options options = { .store = w->store,
+						  .records = a->records,
 						  .timers = &w->time.base,
 						  .health = a->health,
 						  .prefix = "/roost/v1/",
@@ -138,6 +150,7 @@ static inline void agent_start(struct world *w, struct agent *a, const char *mac
 static inline void agent_stop(struct agent *a)
 {
 	register_free(TAKE(a->registration));
+	records_free(TAKE(a->records));
 	health_free(TAKE(a->health));
 }
 

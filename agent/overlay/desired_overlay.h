@@ -14,7 +14,7 @@
 #pragma once
 
 #include "agent/kernel/kernel.h"
-#include "agent/records/route_records.h"
+#include "agent/records/records.h"
 
 /* A pool whose blocks are reached through the overlay. */
 struct overlay_pool {

@@ -47,11 +47,11 @@ static void save(const struct overlay *o)
 
 static void tell_unrouted(const struct overlay *o)
 {
-	for (size_t i = 0; i < route_records_count(o->o.records, ROUTE_POOL); i++) {
-		const struct pool *p = route_record(o->o.records, ROUTE_POOL, i);
+	for (size_t i = 0; i < records_count(o->o.records, KEY_POOL); i++) {
+		const struct pool *p = records_at(o->o.records, KEY_POOL, i)->value;
 		char part[HEALTH_PART];
 
-		if (p->routed || p->encapsulation == ENCAPSULATION_NONE)
+		if (!p || p->routed || p->encapsulation == ENCAPSULATION_NONE)
 			continue;
 		snprintf(part, sizeof(part), "overlay-pool/%s", p->name);
 		health_set(o->o.health, part, LOG_LEVEL_WARNING,
@@ -80,22 +80,41 @@ static int learn_pools(struct overlay *o)
 	return r;
 }
 
+static void on_record(const struct record_event *e, void *arg)
+{
+	if (e->changed)
+		overlay_mark(arg);
+}
+
+/* If the key of a block that we use was deleted, it is claimed again at once. */
+static void on_block(const struct record_event *e, void *arg)
+{
+	const struct block_place *place = e->entry ? e->entry->value : NULL;
+	struct overlay *o = arg;
+
+	if (e->news == RECORD_GONE && place && strcmp(place->node, o->self.name) == 0)
+		ipam_look_at_blocks(o->o.ipam);
+	on_record(e, arg);
+}
+
 /* While there is a pool of the overlay, and not longer: every claim of a block is news for all. */
 static int want_records(struct overlay *o)
 {
-	bool wanted = o->pools.n;
 	int r;
 
-	if (wanted == o->watching)
-		return 0;
-	r = route_records_want(o->o.records, ROUTE_NODE, wanted);
-	r = r ?: route_records_want(o->o.records, ROUTE_BLOCK, wanted);
-	if (r == 0) {
-		o->watching = wanted;
-		log_info("overlay", wanted ? "a pool has an encapsulation: this node has a tunnel"
-					   : "no pool has an encapsulation any more");
+	if (o->pools.n && !o->blocks) {
+		r = records_want(o->o.records, KEYS_NODE, on_record, o, &o->nodes);
+		r = r ?: records_want(o->o.records, KEYS_BLOCK, on_block, o, &o->blocks);
+		if (r == 0)
+			log_info("overlay", "a pool has an encapsulation: this node has a tunnel");
+		return r;
 	}
-	return r;
+	if (!o->pools.n && o->blocks) {
+		records_unwant(TAKE(o->nodes));
+		records_unwant(TAKE(o->blocks));
+		log_info("overlay", "no pool has an encapsulation any more");
+	}
+	return 0;
 }
 
 static void want_addresses(struct overlay *o)
@@ -104,7 +123,7 @@ static void want_addresses(struct overlay *o)
 
 	for (size_t i = 0; i < o->pools.n; i++)
 		wanted[o->pools.v[i].family == AF_INET6] = true;
-	o->o.want_address(wanted, o->o.arg);
+	ipam_want_tunnel(o->o.ipam, wanted);
 }
 
 /* --- what follows --------------------------------------------------------------------------- */
@@ -114,7 +133,7 @@ static const struct config_vxlan *config_of(const struct overlay *o)
 	static const struct config_vxlan usual = { .vni = 4096,
 						   .port = 4789,
 						   .checksum_offload = true };
-	const struct cluster_config *c = route_record_find(o->o.records, ROUTE_CONFIG, "");
+	const struct cluster_config *c = records_find(o->o.records, KEY_CONFIG, "");
 
 	return c ? &c->vxlan : &usual;
 }
@@ -126,40 +145,31 @@ static void gather_self(struct overlay *o, struct overlay_input *in)
 	in->address[OVERLAY_IPV6] = o->self.ipv6.address;
 	in->config = config_of(o);
 	for (int i = 0; i < OVERLAY_FAMILIES; i++) {
-		in->tunnel[i] = o->o.address(i, o->o.arg).address;
+		in->tunnel[i] = ipam_tunnel(o->o.ipam, i).address;
 		if (in->address[i].family)
-			in->uplink_mtu[i] = o->o.uplink_mtu(&in->address[i], o->o.arg);
+			in->uplink_mtu[i] = plug_mtu(o->o.plug, &in->address[i]);
 	}
 }
 
 static bool all_listed(const struct overlay *o)
 {
-	return route_records_synced(o->o.records, ROUTE_NODE) &&
-	       route_records_synced(o->o.records, ROUTE_BLOCK);
-}
-
-/* None while they are being listed for the first time: each page would be a plan of its own. */
-static const void **gather_records(const struct overlay *o, enum route_kind kind, size_t *ret_n)
-{
-	size_t n = all_listed(o) ? route_records_count(o->o.records, kind) : 0;
-	const void **v = calloc(n ?: 1, sizeof(*v));
-
-	for (size_t i = 0; v && i < n; i++)
-		v[i] = route_record(o->o.records, kind, i);
-	*ret_n = n;
-	return v;
+	return records_listed(o->nodes) && records_listed(o->blocks);
 }
 
 static int make_plan(struct overlay *o)
 {
 	struct overlay_input in = { .pools = o->pools.v, .n_pools = o->pools.n };
-	AUTO(free) const void **nodes = gather_records(o, ROUTE_NODE, &in.n_nodes);
-	AUTO(free) const void **blocks = gather_records(o, ROUTE_BLOCK, &in.n_blocks);
+	AUTO(free) const void **nodes = NULL, **blocks = NULL;
 	struct overlay_plan plan;
-	int r;
+	int r = 0;
 
-	if (!nodes || !blocks)
-		return -ENOMEM;
+	/* None while they are being listed for the first time: each page would be a plan of its
+	 * own. */
+	if (all_listed(o))
+		r = records_list(o->o.records, KEY_NODE, &nodes, &in.n_nodes)
+			    ?: records_list(o->o.records, KEY_BLOCK, &blocks, &in.n_blocks);
+	if (r < 0)
+		return r;
 	gather_self(o, &in);
 	in.nodes = (const struct node *const *)nodes;
 	in.blocks = (const struct block_place *const *)blocks;
@@ -179,14 +189,15 @@ static void tell_vtep(struct overlay *o)
 	struct ipam_tunnel t[OVERLAY_FAMILIES];
 
 	for (int i = 0; i < OVERLAY_FAMILIES; i++) {
-		t[i] = o->o.address(i, o->o.arg);
+		t[i] = ipam_tunnel(o->o.ipam, i);
 		if (t[i].state == IPAM_TUNNEL_PENDING)
 			return;
 	}
 	if (o->pools.n)
 		vtep = (struct node_vtep){ vtep_mac(o->self.name), t[OVERLAY_IPV4].address,
 					   t[OVERLAY_IPV6].address };
-	o->o.tell_vtep(&vtep, o->o.arg);
+	if (o->registration && register_set_vtep(o->registration, &vtep) < 0)
+		log_error("overlay", "out of memory: the node's record lacks its tunnel");
 }
 
 /* --- trouble -------------------------------------------------------------------------------- */
@@ -236,7 +247,7 @@ int overlay_refresh(struct overlay *o)
 {
 	int r = 0;
 
-	if (!o->self.name[0] || !o->o.known(o->o.arg))
+	if (!o->self.name[0] || !ipam_inputs_known(o->o.ipam))
 		return 0;
 	o->known = true;
 	r = learn_pools(o);
@@ -265,9 +276,11 @@ static int work(void *arg)
 
 /* --- from outside --------------------------------------------------------------------------- */
 
-void overlay_set_self(struct overlay *o, const struct identity *self)
+void overlay_set_self(struct overlay *o, const struct identity *self,
+		      struct registration *registration)
 {
 	o->self = *self;
+	o->registration = registration;
 	overlay_mark(o);
 }
 
@@ -287,7 +300,7 @@ bool overlay_pool_is_silent(const struct overlay *o, const char *pool)
 
 bool overlay_in_sync(const struct overlay *o)
 {
-	return o->known && !o->stale && (!o->watching || all_listed(o));
+	return o->known && !o->stale && (!o->blocks || all_listed(o));
 }
 
 static void *copy_of(const void *v, size_t n, size_t size)
@@ -319,7 +332,7 @@ int overlay_desire(struct overlay *o, struct kernel_desired *ret)
 
 uint32_t overlay_tunnel_mtu(const struct overlay *o, const struct kernel_tunnel *t)
 {
-	return overlay_mtu(config_of(o), o->o.uplink_mtu(&t->local, o->o.arg), t->local.family);
+	return overlay_mtu(config_of(o), plug_mtu(o->o.plug, &t->local), t->local.family);
 }
 
 uint32_t overlay_pod_mtu(const struct overlay *o)
@@ -355,6 +368,11 @@ int overlay_new(const struct overlay_options *options, struct overlay **ret, str
 	if (o->dir < 0)
 		return err_set(err, o->dir, "%s: %s", options->run_dir, strerror(-o->dir));
 	load(o);
+	r = records_want(o->o.records, "config", on_record, o, &o->base[0]);
+	r = r ?: records_want(o->o.records, KEYS_POOL, on_record, o, &o->base[1]);
+	r = r ?: records_want(o->o.records, KEYS_EXTENT, on_record, o, &o->base[2]);
+	if (r < 0)
+		return r;
 	pass_open(o->pass, true);
 	*ret = TAKE(o);
 	return 0;
@@ -365,6 +383,10 @@ void overlay_free(struct overlay *o)
 	if (!o)
 		return;
 	timer_clear(o->o.timers, &o->grace);
+	for (size_t i = 0; i < ARRAY_SIZE(o->base); i++)
+		records_unwant(o->base[i]);
+	records_unwant(o->nodes);
+	records_unwant(o->blocks);
 	pass_free(o->pass);
 	overlay_plan_done(&o->plan);
 	overlay_pools_done(&o->pools);

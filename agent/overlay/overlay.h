@@ -2,7 +2,7 @@
 /*
  * The overlay on this node: whether there is one, what it is made from, what is told of it.
  *
- *   route_records, identity, tunnel address ─> desired_overlay (pure) ─> kernel
+ *   records, identity, tunnel address ─> desired_overlay (pure) ─> kernel
  *        ^ node/, block/ watched while a pool has an encapsulation  `──> node/<self>, health, API
  *
  * A pool that vanishes from etcd stays in the overlay while its extent stands,
@@ -14,7 +14,9 @@
 #pragma once
 
 #include "agent/addresses/ipam.h"
+#include "agent/addresses/plug.h"
 #include "agent/node/identity.h"
+#include "agent/node/register.h"
 #include "agent/overlay/desired_overlay.h"
 #include "agent/show/status.h"
 #include "lib/base/metrics.h"
@@ -26,17 +28,10 @@ struct overlay_options {
 	sd_event *event;
 	struct timers *timers;
 	struct health *health;
-	struct route_records *records; /* borrowed, as all of these */
+	struct records *records; /* borrowed, as all of these */
+	struct ipam *ipam;       /* holds the tunnel's address */
+	struct plug *plug;       /* knows the uplink */
 	const char *run_dir;
-	/* config, pools and extents are known. */
-	bool (*known)(void *arg);
-	/* Of the link with this address of the node; 0: unknown. */
-	uint32_t (*uplink_mtu)(const struct address *node, void *arg);
-	/* Which families need a tunnel address, and what became of it. */
-	void (*want_address)(const bool wanted[OVERLAY_FAMILIES], void *arg);
-	struct ipam_tunnel (*address)(int family, void *arg);
-	/* What the node's record is to say. */
-	void (*tell_vtep)(const struct node_vtep *vtep, void *arg);
 	/* The kernel should follow. */
 	void (*changed)(void *arg);
 	void *arg;
@@ -46,9 +41,10 @@ int overlay_new(const struct overlay_options *options, struct overlay **ret, str
 void overlay_free(struct overlay *o);
 AUTO_DEFINE(struct overlay *, overlay_free)
 
-/* Who we are; copied. Nothing is made before. */
-void overlay_set_self(struct overlay *o, const struct identity *self);
-/* A record, the tunnel's address or what is known has changed. */
+/* Who we are, copied, and whose record says where the tunnel ends. Nothing is made before. */
+void overlay_set_self(struct overlay *o, const struct identity *self,
+		      struct registration *registration);
+/* The tunnel's address, the blocks of this node or what is known has changed. */
 void overlay_mark(struct overlay *o);
 /* A pool of the overlay whose blocks do not go to BIRD, by what is remembered of it. */
 bool overlay_pool_is_silent(const struct overlay *o, const char *pool);

@@ -9,6 +9,9 @@
 struct overlay {
 	struct overlay_options o;
 	struct identity self;
+	struct registration *registration;
+	struct record_want *base[3];        /* config, pool/, extent/ */
+	struct record_want *nodes, *blocks; /* while a pool has an encapsulation; or NULL */
 	struct pass *pass;
 	struct timer grace;
 	int dir;
@@ -16,7 +19,6 @@ struct overlay {
 	struct overlay_plan plan; /* its texts lie in the records: good while not stale */
 	bool stale;               /* something has changed since the plan was made */
 	bool known;               /* once: config and pools have been read */
-	bool watching;            /* node/ and block/ */
 };
 
 /* Makes the plan anew; 0 or -errno. */

@@ -28,12 +28,12 @@ bool overlay_pools_equal(const struct overlay_pools *a, const struct overlay_poo
 
 /* --- from the records ----------------------------------------------------------------------- */
 
-static bool has_extent(const struct route_records *records, const struct overlay_pool *p)
+static bool has_extent(const struct records *records, const struct overlay_pool *p)
 {
 	char name[2 * NAME_TEXT];
 
 	snprintf(name, sizeof(name), "%s/%s", p->network, p->name);
-	return route_record_find(records, ROUTE_EXTENT, name);
+	return records_find(records, KEY_EXTENT, name);
 }
 
 /* Names are unique, but not in a file that somebody has edited. */
@@ -48,15 +48,19 @@ static int by_name(const void *a, const void *b)
 	return c ?: (int)x->announce - (int)y->announce;
 }
 
-int overlay_pools_learn(struct overlay_pools *p, const struct route_records *records)
+int overlay_pools_learn(struct overlay_pools *p, const struct records *records)
 {
-	size_t n = route_records_count(records, ROUTE_POOL), kept = 0;
+	AUTO(free) const void **pools = NULL;
+	size_t n = 0, kept = 0;
+	int r = records_list(records, KEY_POOL, &pools, &n);
 	struct overlay_pool *v = calloc(n + p->n ?: 1, sizeof(*v));
 
-	if (!v)
+	if (r < 0 || !v) {
+		free(v);
 		return -ENOMEM;
+	}
 	for (size_t i = 0; i < n; i++) {
-		const struct pool *pool = route_record(records, ROUTE_POOL, i);
+		const struct pool *pool = pools[i];
 
 		if (!pool->routed || pool->encapsulation == ENCAPSULATION_NONE)
 			continue;
@@ -68,8 +72,7 @@ int overlay_pools_learn(struct overlay_pools *p, const struct route_records *rec
 		kept++;
 	}
 	for (size_t i = 0; i < p->n; i++)
-		if (!route_record_find(records, ROUTE_POOL, p->v[i].name) &&
-		    has_extent(records, &p->v[i]))
+		if (!records_find(records, KEY_POOL, p->v[i].name) && has_extent(records, &p->v[i]))
 			v[kept++] = p->v[i];
 	qsort(v, kept, sizeof(*v), by_name);
 	overlay_pools_done(p);

@@ -18,7 +18,7 @@ struct overlay_pools {
 };
 
 /* What the records say now, and what is remembered of those that have none. 0 or -ENOMEM. */
-int overlay_pools_learn(struct overlay_pools *p, const struct route_records *records);
+int overlay_pools_learn(struct overlay_pools *p, const struct records *records);
 void overlay_pools_done(struct overlay_pools *p);
 bool overlay_pools_equal(const struct overlay_pools *a, const struct overlay_pools *b);
 

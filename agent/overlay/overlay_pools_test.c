@@ -15,42 +15,45 @@ static struct {
 	struct store *store;
 	struct fake_time time;
 	struct health *health;
-	struct route_records *records;
+	struct records *records;
 	struct overlay_pools pools;
 	char text[512];
 } w;
-
-static void ignore(enum route_kind kind, void *arg)
-{
-}
 
 static void quiet_sink(const struct log_record *record)
 {
 }
 
+static void ignore(const struct record_event *e, void *arg)
+{
+}
+
 static int fresh(void **state)
 {
-	const struct route_records_options options = {
-		.timers = &w.time.base, .prefix = "/roost/v1/", .minute = 60000, .changed = ignore
-	};
-	struct route_records_options o = options;
+	struct record_want *want;
 
 	log_set_sink(quiet_sink);
 	memset(&w, 0, sizeof(w));
 	w.time = FAKE_TIME;
 	w.store = store_fake_new();
-	o.store = w.store;
-	o.timers = &w.time.base;
 	if (health_new(NULL, NULL, &w.health) < 0)
 		return -1;
-	o.health = w.health;
-	return route_records_new(&o, &w.records);
+	if (records_new(&(struct records_options){ .store = w.store,
+						   .timers = &w.time.base,
+						   .health = w.health,
+						   .prefix = "/roost/v1/",
+						   .node = "n1",
+						   .minute = 60000 },
+			&w.records) < 0 ||
+	    records_want(w.records, KEYS_POOL, ignore, NULL, &want) < 0)
+		return -1;
+	return records_want(w.records, KEYS_EXTENT, ignore, NULL, &want);
 }
 
 static int done(void **state)
 {
 	overlay_pools_done(&w.pools);
-	route_records_free(w.records);
+	records_free(w.records);
 	store_free(w.store);
 	health_free(w.health);
 	log_set_sink(log_to_stderr);
@@ -59,7 +62,14 @@ static int done(void **state)
 
 static void put(const char *key, const char *value)
 {
-	route_records_take(w.records, key, value, value ? strlen(value) : 0);
+	char full[KEY_FULL_TEXT];
+
+	assert_int_equal(key_full("/roost/v1/", key, full), 0);
+	if (value)
+		store_fake_put(w.store, full, value);
+	else
+		store_fake_delete(w.store, full, NULL);
+	fake_time_pass(&w.time, w.store, 0);
 }
 
 /* "six v6 vxlan, web cross" */

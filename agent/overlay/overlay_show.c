@@ -22,7 +22,7 @@ static void count_ways(const struct overlay *o, const struct kernel *kernel,
 
 void overlay_readiness(const struct overlay *o, struct readiness *ret)
 {
-	if (o->watching)
+	if (o->nodes)
 		readiness_add(ret, "overlay", false,
 			      overlay_in_sync(o) ? ""
 						 : "others' nodes and blocks are still being read");

@@ -311,10 +311,8 @@ static void remember_good(struct static_entry *e)
 {
 	if (!e->wanted || e->why || e->good == e->now)
 		return;
-	if (e->good)
-		static_route_done(e->good);
-	free(e->good);
-	e->good = e->now;
+	record_drop(e->good);
+	e->good = record_keep(e->now);
 	e->kept = (struct prefix){ 0 };
 }
 

@@ -2,7 +2,7 @@
 /*
  * The static routes that etcd has records of, and what this node makes of each.
  *
- *   static-route/ -> [static_entries] -> static_decide -> kernel
+ *   records -> [static_entries] -> static_decide -> kernel
  *                          `-> static_status -> static_report -> status/static-route/
  *
  * Pure. In the order of their names. A record that makes no sense does not take the place of the
@@ -11,6 +11,7 @@
 #pragma once
 
 #include "agent/kernel/kernel_objects.h"
+#include "agent/records/records.h"
 #include "lib/model/keys.h"
 #include "lib/model/model.h"
 #include "lib/store/store.h"
@@ -26,10 +27,11 @@ struct static_entry {
 	char *name;
 	enum static_life life;
 	int64_t create_revision, mod_revision, deleted_at;
-	struct static_route *now;       /* as etcd has it; NULL: it makes no sense */
-	struct static_route *good;      /* the last that could be applied, often now; or NULL */
-	char *broken;                   /* why now is NULL */
-	struct static_route_head *head; /* what can be read of it all the same; or NULL */
+	/* Kept records. */
+	const struct static_route *now;  /* as etcd has it; NULL: it makes no sense */
+	const struct static_route *good; /* the last that could be applied, often now; or NULL */
+	char *broken;                    /* why now is NULL */
+	struct static_route_head *head;  /* what can be read of it all the same; or NULL */
 	/* From our status of a former life: what there may be of it in the kernel. */
 	struct prefix kept;
 	uint32_t kept_table;
@@ -63,9 +65,9 @@ struct static_entries {
 
 void static_entries_done(struct static_entries *t);
 struct static_entry *static_find(const struct static_entries *t, const char *name);
-/* The record of this relative key. 0 or -ENOMEM; *ret is its entry. */
+/* What etcd has now of this relative key. 0 or -ENOMEM; *ret is its entry. */
 int static_take(struct static_entries *t, const char *key, const struct store_kv *kv,
-		struct static_entry **ret);
+		const struct record_entry *record, struct static_entry **ret);
 /* For good. */
 void static_drop(struct static_entries *t, struct static_entry *e);
 

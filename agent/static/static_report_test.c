@@ -20,6 +20,7 @@
 struct world {
 	struct store *store;
 	struct fake_time time;
+	struct records *records;
 	struct static_entries entries;
 	struct static_report *report;
 	struct fence fence;
@@ -73,6 +74,8 @@ static int set_up(void **state)
 						 .arg = w };
 
 	*state = w;
+	if (records_new(&(struct records_options){ .prefix = P, .node = "n1" }, &w->records) < 0)
+		return -1;
 	w->fence = (struct fence){ P "node/n1", store_fake_put(w->store, P "node/n1", "{}"), 0 };
 	return static_report_new(&o, &w->report);
 }
@@ -83,6 +86,7 @@ static int tear_down(void **state)
 
 	static_report_free(w->report);
 	static_entries_done(&w->entries);
+	records_free(w->records);
 	store_free(w->store);
 	return 0;
 }
@@ -92,11 +96,14 @@ static struct static_entry *record(struct world *w, const char *name, const char
 {
 	char full[KEY_FULL_TEXT];
 	struct static_entry *e = NULL;
+	const char *key = full + strlen(P);
 
 	snprintf(full, sizeof(full), P "static-route/%s", name);
 	store_fake_put(w->store, full, json);
-	assert_int_equal(
-		static_take(&w->entries, full + strlen(P), store_fake_get(w->store, full), &e), 0);
+	assert_int_equal(records_put(w->records, key, json, strlen(json), 1), 0);
+	assert_int_equal(static_take(&w->entries, key, store_fake_get(w->store, full),
+				     records_entry(w->records, KEY_STATIC_ROUTE, name), &e),
+			 0);
 	return e;
 }
 

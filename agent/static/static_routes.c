@@ -21,10 +21,8 @@ struct static_routes {
 	struct static_entries entries;
 	struct prefixes protect;
 	struct address probes[2];
-	struct store_watch *records, *spec;
-	struct node_spec labels;
-	bool has_labels, records_known, labels_known, pools_known;
-	bool registered, relisting;
+	struct record_want *records, *spec;
+	bool pools_known, registered;
 	/* The cluster did not know this node when it came: then what is in the kernel and in no
 	 * record is not taken for withdrawn. */
 	bool unknown_here, strays_known;
@@ -55,7 +53,7 @@ static void mark(struct static_routes *s)
 /* Whether enough is known to add; to withdraw takes more. */
 static bool may_add(const struct static_routes *s)
 {
-	return s->records_known && s->labels_known && s->pools_known;
+	return records_listed(s->records) && records_listed(s->spec) && s->pools_known;
 }
 
 static bool may_withdraw(const struct static_routes *s)
@@ -82,11 +80,12 @@ static int decide(struct static_routes *s)
 				   .endpoints = s->o.endpoints,
 				   .table = s->o.table,
 				   .view = view_of(s) };
+	const struct node_spec *spec = records_find(s->o.records, KEY_SPEC, s->o.node);
 	AUTO(free) struct prefix *pools = NULL;
 	int r;
 
-	if (s->has_labels)
-		in.labels = (struct labels){ s->labels.labels.v, s->labels.labels.n };
+	if (spec)
+		in.labels = (struct labels){ spec->labels.v, spec->labels.n };
 	memcpy(in.probes, s->probes, sizeof(in.probes));
 	r = s->o.pools(&pools, &in.pools.n, s->o.arg);
 	in.pools.v = pools;
@@ -289,92 +288,53 @@ static void on_ask_again(void *arg)
 
 /* --- records -------------------------------------------------------------------------------- */
 
-static void on_put(const struct store_kv *kv, void *arg)
+static void on_put(struct static_routes *s, const struct record_event *e)
 {
-	struct static_routes *s = arg;
-	const char *key = kv->key + strlen(s->o.prefix);
-	struct static_entry *e = NULL;
-	struct key parsed;
+	struct static_entry *entry = NULL;
 
-	if (key_parse(key, &parsed) < 0)
-		return;
-	if (static_take(&s->entries, key, kv, &e) < 0) {
-		log_error("static-routes", "out of memory at %s", key);
+	if (static_take(&s->entries, e->key, e->kv, e->entry, &entry) < 0) {
+		log_error("static-routes", "out of memory at %s", e->key);
 		return;
 	}
-	if (!s->records_known)
-		e->unread = true;
-	mark(s);
+	if (!records_listed(s->records))
+		entry->unread = true;
 }
 
-static void on_deleted(const char *full, int64_t revision, void *arg)
+static void on_deleted(struct static_routes *s, const struct record_event *event)
 {
-	struct static_routes *s = arg;
-	const char *key = full + strlen(s->o.prefix);
-	struct static_entry *e;
-	struct key parsed;
+	struct static_entry *e = static_find(&s->entries, event->parsed->name);
 
-	if (key_parse(key, &parsed) < 0)
-		return;
-	e = static_find(&s->entries, parsed.name);
 	if (!e)
 		return;
-	e->deleted_at = revision;
+	e->deleted_at = event->revision;
 	if (static_is_deleting(e)) {
 		e->life = STATIC_GONE;
-	} else if (s->relisting) {
+	} else if (!records_in_sync(s->records)) {
 		e->life = STATIC_LOST;
 		e->unread = true;
 	} else {
 		e->life = STATIC_DOUBTED;
 		ask(s);
 	}
-	mark(s);
 }
 
-static void on_in_sync(int64_t revision, void *arg)
+static void on_record(const struct record_event *e, void *arg)
 {
 	struct static_routes *s = arg;
 
-	s->records_known = true;
-	s->relisting = false;
-	mark(s);
-	static_report_kick(s->report);
-}
-
-static void on_spec(const struct store_kv *kv, void *arg)
-{
-	struct static_routes *s = arg;
-	struct node_spec fresh = { 0 };
-
-	/* One that makes no sense changes nothing; the addresses' part tells of it. */
-	if (node_spec_decode(kv->key + strlen(s->o.prefix), kv->value, kv->value_len, &fresh,
-			     NULL) < 0)
-		return;
-	if (s->has_labels)
-		node_spec_done(&s->labels);
-	s->labels = fresh;
-	s->has_labels = true;
+	if (e->news == RECORD_PUT)
+		on_put(s, e);
+	else if (e->news == RECORD_GONE)
+		on_deleted(s, e);
+	else if (e->news == RECORD_LISTED)
+		static_report_kick(s->report);
 	mark(s);
 }
 
-static void on_spec_deleted(const char *key, int64_t revision, void *arg)
+static void on_spec(const struct record_event *e, void *arg)
 {
-	struct static_routes *s = arg;
-
-	if (s->relisting || !s->has_labels)
-		return;
-	node_spec_done(&s->labels);
-	s->has_labels = false;
-	mark(s);
-}
-
-static void on_spec_in_sync(int64_t revision, void *arg)
-{
-	struct static_routes *s = arg;
-
-	s->labels_known = true;
-	mark(s);
+	if (e->changed)
+		mark(arg);
 }
 
 /* --- from the other parts ------------------------------------------------------------------- */
@@ -391,7 +351,6 @@ void static_routes_registered(struct static_routes *s, const struct fence *fence
 void static_routes_notice(struct static_routes *s, enum store_notice notice)
 {
 	if (notice == STORE_CLUSTER_CHANGED || notice == STORE_REVISION_WENT_BACK) {
-		s->relisting = true;
 		static_report_forget(s->report);
 	} else if (notice == STORE_WATCHING) {
 		static_report_retry(s->report);
@@ -420,7 +379,7 @@ static const struct fence *fence_of(void *arg)
 {
 	struct static_routes *s = arg;
 
-	return s->records_known ? s->o.fence(s->o.arg) : NULL;
+	return records_listed(s->records) ? s->o.fence(s->o.arg) : NULL;
 }
 
 static void statuses_read(void *arg)
@@ -470,22 +429,13 @@ void static_routes_metrics(const struct static_routes *s, struct metrics *m)
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-static int watch_all(struct static_routes *s)
+static int want_records(struct static_routes *s)
 {
-	static const struct store_watch_handlers records = { on_put, on_deleted, on_in_sync };
-	static const struct store_watch_handlers spec = { on_spec, on_spec_deleted,
-							  on_spec_in_sync };
-	char relative[KEY_TEXT], key[KEY_FULL_TEXT];
-	AUTO(free) char *end = NULL;
-	int r = key_full(s->o.prefix, KEYS_STATIC_ROUTE, key);
+	char spec[KEY_TEXT];
+	int r = key_spec(spec, s->o.node);
 
-	end = r ? NULL : store_prefix_end(key);
-	if (!end)
-		return r ?: -ENOMEM;
-	r = store_watch(s->o.store, key, end, &records, s, &s->records);
-	r = r ?: key_spec(relative, s->o.node);
-	r = r ?: key_full(s->o.prefix, relative, key);
-	return r ?: store_watch(s->o.store, key, NULL, &spec, s, &s->spec);
+	r = r ?: records_want(s->o.records, KEYS_STATIC_ROUTE, on_record, s, &s->records);
+	return r ?: records_want(s->o.records, spec, on_spec, s, &s->spec);
 }
 
 static int copy_endpoints(struct static_routes *s, const struct prefixes *from)
@@ -524,7 +474,7 @@ static int make(struct static_routes *s, const struct static_routes_options *opt
 	r = r ?: key_node(relative, options->node);
 	r = r ?: key_full(options->prefix, relative, s->node_key);
 	r = r ?: static_report_new(&report, &s->report);
-	return r ?: watch_all(s);
+	return r ?: want_records(s);
 }
 
 int static_routes_new(const struct static_routes_options *options, struct static_routes **ret,
@@ -553,12 +503,10 @@ void static_routes_free(struct static_routes *s)
 	if (s->asking)
 		store_cancel(s->asking);
 	timer_clear(s->o.timers, &s->ask_again);
-	store_unwatch(s->records);
-	store_unwatch(s->spec);
+	records_unwant(s->records);
+	records_unwant(s->spec);
 	static_report_free(s->report);
 	static_entries_done(&s->entries);
-	if (s->has_labels)
-		node_spec_done(&s->labels);
 	free(s->protect.v);
 	free(s->o.endpoints.v);
 	free(s->strays);

@@ -28,6 +28,7 @@ struct static_routes;
 
 struct static_routes_options {
 	struct store *store;
+	struct records *records; /* borrowed */
 	struct timers *timers;
 	struct health *health;
 	const char *prefix, *node; /* borrowed */

@@ -10,6 +10,7 @@
 
 struct world {
 	struct kernel_view view;
+	struct records *records;
 	struct static_entries entries;
 	struct static_input in;
 	struct label label;
@@ -49,6 +50,8 @@ static inline int world_set_up(void **state)
 
 	*w = (struct world){ .view.own_port = OWN_PORT, .revision = 10 };
 	*state = w;
+	if (records_new(&(struct records_options){ .prefix = "/", .node = "n1" }, &w->records) < 0)
+		return -1;
 	w->label = (struct label){ "zone", "a" };
 	w->protect = prefix("172.20.0.0/16");
 	w->endpoint = prefix("203.0.113.9/32");
@@ -72,6 +75,7 @@ static inline int world_tear_down(void **state)
 
 	kernel_view_done(&w->view);
 	static_entries_done(&w->entries);
+	records_free(w->records);
 	return 0;
 }
 
@@ -86,7 +90,10 @@ static inline struct static_entry *record(struct world *w, const char *name, con
 	kv.mod_revision = w->revision;
 	kv.create_revision = old ? old->create_revision : w->revision;
 	snprintf(key, sizeof(key), KEYS_STATIC_ROUTE "%s", name);
-	assert_int_equal(static_take(&w->entries, key, &kv, &e), 0);
+	assert_int_equal(records_put(w->records, key, json, strlen(json), w->revision), 0);
+	assert_int_equal(static_take(&w->entries, key, &kv,
+				     records_entry(w->records, KEY_STATIC_ROUTE, name), &e),
+			 0);
 	return e;
 }
 

@@ -28,6 +28,7 @@ static void on_agent_notice(enum store_notice notice, const char *text, void *ar
 {
 	struct process *p = arg;
 
+	records_notice(p->records, notice);
 	if (p->registration)
 		register_notice(p->registration, notice, text);
 	ipam_notice(p->ipam, notice);
@@ -138,10 +139,6 @@ static void nothing(void *arg)
 {
 }
 
-static void no_record(const char *key, const char *value, size_t len, void *arg)
-{
-}
-
 static void no_routes(bool blocks, void *arg)
 {
 }
@@ -225,7 +222,6 @@ struct process *process_agent(struct machine *m)
 		.set_recovery = set_recovery,
 		.accepted = accepted,
 		.changed = nothing,
-		.record = no_record,
 		.routes_changed = no_routes,
 		.given = nothing,
 		.unplug = no_link,
@@ -268,6 +264,15 @@ struct process *process_agent(struct machine *m)
 	addresses.store = m->over_leases ? open_leases(p, &node.ipv4.address)
 					 : &p->store->memory.base;
 	registration.store = report.store = addresses.store;
+	if (records_new(&(struct records_options){ .store = addresses.store,
+						   .timers = &p->timers,
+						   .health = p->health,
+						   .prefix = SIM_PREFIX,
+						   .node = m->name,
+						   .minute = 60000 },
+			&p->records) < 0)
+		abort();
+	addresses.records = registration.records = p->records;
 	clock_utc_exact(node.agent.started);
 	if (key_node(relative, m->name) < 0 || key_full(SIM_PREFIX, relative, node_key) < 0 ||
 	    key_status_node(relative, m->name) < 0 ||
@@ -411,6 +416,7 @@ void process_kill(struct process *p)
 	report_free(p->report);
 	if (p->machine) {
 		ipam_free(p->ipam);
+		records_free(p->records);
 		while ((request = TAILQ_FIRST(&p->machine->socket))) {
 			TAILQ_REMOVE(&p->machine->socket, request, entry);
 			if (request->release)

@@ -118,6 +118,7 @@ struct process {
 	struct health *health;
 	struct pass *pass; /* its only one */
 	/* an agent */
+	struct records *records;
 	struct registration *registration;
 	struct report *report;
 	struct ipam *ipam;
