@@ -189,7 +189,7 @@ def row(number):
 
 @row(1)
 def _(s):
-    """An empty variable is a missing one; the runtime's other variables do not matter"""
+    """An empty variable counts as missing; other variables of the runtime do not matter"""
     _, env = s.pod()
     s.error("ADD", code=4, **{**env, "netns": ""})
     s.ok("ADD", **env, env={f"VARIABLE_{i}": "x" * 100 for i in range(44)})
@@ -211,14 +211,14 @@ def _(s):
 
 @row(3)
 def _(s):
-    """All that is missing is told in one error"""
+    """One error names everything that is missing"""
     msg = s.error("ADD", code=4, netns="", ifname="")["msg"]
     assert "CNI_NETNS" in msg and "CNI_IFNAME" in msg and "CNI_CONTAINERID" not in msg
 
 
 @row(4)
 def _(s):
-    """A wrong container id is code 4 with the value in the details, a wrong network name code 7"""
+    """An invalid container id is code 4 with the value in the details, an invalid network name 7"""
     _, env = s.pod()
     for wrong in "a/b", "-a", ".a", "a b":
         assert wrong in s.error("ADD", code=4, **{**env, "container": wrong})["details"]
@@ -228,7 +228,7 @@ def _(s):
 
 @row(5)
 def _(s):
-    """A wrong interface name is code 4"""
+    """An invalid interface name is code 4"""
     _, env = s.pod()
     for wrong in ".", "..", "a/b", "a:b", "a b", "0123456789abcdef":
         s.error("ADD", code=4, ifname=wrong, **env)
@@ -237,7 +237,7 @@ def _(s):
 
 @row(6)
 def _(s):
-    """Without CNI_COMMAND it says on stderr what it is and exits 0; an unknown one is code 4"""
+    """Without CNI_COMMAND it describes itself on stderr and exits 0; an unknown one is code 4"""
     for value in None, "":
         done = s.run("ADD", env={"CNI_COMMAND": value})
         assert (done.returncode, done.stdout) == (0, "") and "0.1.0" in done.stderr
@@ -261,7 +261,7 @@ def _(s):
 
 @row(8)
 def _(s):
-    """No cniVersion means 0.1.0; one that is not known is code 1 and told; no string is code 6"""
+    """No cniVersion means 0.1.0; an unknown one is code 1 and named; one that is no string is 6"""
     _, env = s.pod()
     conf = s.conf()
     del conf["cniVersion"]
@@ -275,7 +275,7 @@ def _(s):
 
 @row(9)
 def _(s):
-    """CHECK exists since 0.4.0, GC and STATUS since 1.1.0: code 1 before; no version at all is 6"""
+    """CHECK exists since 0.4.0, GC and STATUS since 1.1.0: code 1 before; no version is 6"""
     _, env = s.pod()
     for version in "0.1.0", "0.3.1":
         s.error("CHECK", s.conf(version), 1, **env)
@@ -286,7 +286,7 @@ def _(s):
 
 @row(10)
 def _(s):
-    """The order of complaints: wrong id, missing variable, JSON, name, version"""
+    """The order of errors: invalid id, missing variable, JSON, name, version"""
     _, env = s.pod()
     s.error("ADD", "junk", 4, **{**env, "netns": ""})
     assert "missing" not in s.error("ADD", "junk", 4, container="a/b", netns="")["msg"]
@@ -297,14 +297,14 @@ def _(s):
 
 @row(11)
 def _(s):
-    """Unknown fields are ignored, capabilities and cni.dev/* among them"""
+    """Unknown fields are ignored, also capabilities and cni.dev/*"""
     s.added(capabilities={"portMappings": True, "x": True}, unknown=[{"x": None}],
             **{"cni.dev/x": 5, "io.example": {}})
 
 
 @row(12)
 def _(s):
-    """Success is exit 0 with one JSON value or nothing, and silence on stderr"""
+    """Success is exit 0 with one JSON value or nothing, and nothing on stderr"""
     for version in s.versions():
         _, env, conf, result = s.added(version)
         if version >= "0.4.0":
@@ -322,7 +322,7 @@ def _(s):
 
 @row(14)
 def _(s):
-    """The error object has cniVersion, code, msg, details; msg stands alone"""
+    """The error object has cniVersion, code, msg, details; msg is complete without details"""
     e = s.error("ADD", s.conf("9.9.9"), **s.pod()[1])
     assert {"cniVersion", "code", "msg", "details"} <= set(e) and len(e["msg"].split()) > 3
 
@@ -387,7 +387,7 @@ def _(s):
 
 @row(19)
 def _(s):
-    """An interface that exists is an error and stays as it is; nothing is left behind"""
+    """An existing interface is an error and does not change; nothing is left behind"""
     s.main_only()
     pod, env = s.pod()
     pod.run("ip link add eth0 type veth peer name other")
@@ -405,7 +405,7 @@ def no_links(s):
 
 @row(20)
 def _(s):
-    """A repeated ADD takes nothing from the pod that lives"""
+    """A repeated ADD takes nothing from the running pod"""
     pod, env, conf, result = s.added()
     held = s.held()
     if s.is_main:
@@ -418,7 +418,7 @@ def _(s):
 
 @row(21)
 def _(s):
-    """A bad namespace, or the node's own, is an error; nothing is left behind"""
+    """An invalid namespace, or the node's own, is an error; nothing is left behind"""
     s.main_only()
     held = s.held()
     for netns in "/run/netns/absent", "/etc/hosts", "/proc/self/ns/mnt":
@@ -460,7 +460,7 @@ def _(s):
 
 @row(24)
 def _(s):
-    """DEL succeeds without namespace, with one that is gone or none at all, again, and unknown"""
+    """DEL succeeds without namespace, with one that is gone or invalid, repeated, and unknown"""
     for netns in "", "/run/netns/absent", "/etc/hosts":
         _, env, conf, _ = s.added()
         for _ in range(2):
@@ -480,7 +480,7 @@ def _(s):
 
 @row(26)
 def _(s):
-    """DEL removes the link and asks the IPAM plugin always, and then reports the first error"""
+    """DEL always removes the link and calls the IPAM plugin, then reports the first error"""
     s.main_only()
     ipam, path = s.shim(f"cat > /dev/null; echo $CNI_COMMAND >> /run/verbs; "
                         f"[ $CNI_COMMAND = DEL ] && exit 5; echo '{GIVEN}'")
@@ -511,7 +511,7 @@ def _(s):
 
 @row(28)
 def _(s):
-    """CHECK holds right after ADD, needs prevResult, and sees what is missing"""
+    """CHECK succeeds right after ADD, needs prevResult, and detects what is missing"""
     for version in s.versions("0.4.0"):
         pod, env, conf, result = s.added(version)
         s.error("CHECK", conf, **env)
@@ -534,7 +534,7 @@ def _(s):
 
 @row(29)
 def _(s):
-    """STATUS is 0 when ready; where no agent ever was, or it stays away, it is code 50"""
+    """STATUS is 0 when ready; if no agent ever ran, or it stays down, it is code 50"""
     s.ok("STATUS", s.conf("1.1.0"), **NOBODY)
     s.error("STATUS", s.conf("1.1.0", socket="/run/roost/nobody.sock"), 50, **NOBODY)
 
@@ -545,7 +545,7 @@ def attachments(*envs):
 
 @row(30)
 def _(s):
-    """GC keeps exactly the attachments of this network that it is told; the draft's name too"""
+    """GC keeps exactly the listed attachments of this network; the draft's field name works too"""
     keep, lose = s.added("1.1.0"), s.added("1.1.0")
     other = s.pod()
     s.ok("ADD", {**s.conf("1.1.0"), "name": "other"}, **other[1])
@@ -558,7 +558,7 @@ def _(s):
 
 @row(31)
 def _(s):
-    """GC without a list is code 7 and touches nothing; null and [] say that nothing lives"""
+    """GC without a list is code 7 and changes nothing; null and [] mean that none is valid"""
     for nothing in None, []:
         s.added("1.1.0")
         s.error("GC", s.conf("1.1.0"), 7, **NOBODY)
@@ -569,7 +569,7 @@ def _(s):
 
 @row(32)
 def _(s):
-    """GC after the runtime's own DELs of all that is stale finds nothing to do and succeeds"""
+    """GC succeeds with nothing to do after the runtime's own DELs of everything stale"""
     stale, live = s.added("1.1.0"), s.added("1.1.0")
     s.ok("DEL", stale[2], **stale[1])
     s.ok("GC", s.conf("1.1.0", **{VALID: attachments(live[1])}), **NOBODY)
@@ -581,7 +581,7 @@ def _(s):
 
 @row(33)
 def _(s):
-    """The IPAM plugin is found in CNI_PATH and gets environment and stdin as they are"""
+    """The IPAM plugin is found in CNI_PATH and gets environment and stdin unchanged"""
     s.main_only()
     ipam, path = s.shim(f"env > /run/env; cat > /run/stdin; echo noise >&2; echo '{GIVEN}'")
     _, env = s.pod()
@@ -598,7 +598,7 @@ def _(s):
 
 @row(34)
 def _(s):
-    """An IPAM result has no interfaces; when a later step fails the address is given back"""
+    """An IPAM result has no interfaces; if a later step fails the address is released"""
     if not s.is_main:
         result = s.added()[3]
         assert "interfaces" not in result and "interface" not in result["ips"][0]
@@ -617,7 +617,7 @@ def _(s):
 
 @row(35)
 def _(s):
-    """CNI_ARGS is read laxly: odd pairs and unknown keys are passed over"""
+    """CNI_ARGS is read leniently: invalid pairs and unknown keys are ignored"""
     for args in "A=B", "A;B=C=D;;=", "IgnoreUnknown=0;X=Y":
         _, env = s.pod()
         s.ok("ADD", args=args, **env)
@@ -650,7 +650,7 @@ def _(s):
 
 @row(38)
 def _(s):
-    """Capabilities in containerd's spelling are understood or passed over"""
+    """Capabilities in containerd's spelling are understood or ignored"""
     net = "10.9.0." if isinstance(s, Ptp) else "10.77.0."
     result = s.added(runtimeConfig={
         "portMappings": [{"HostPort": 80, "ContainerPort": 80, "Protocol": "tcp", "HostIP": ""}],
@@ -662,7 +662,7 @@ def _(s):
 
 @row(39)
 def _(s):
-    """What libcni caches, configuration and result, is enough for CHECK and DEL later"""
+    """The configuration and result that libcni caches are enough for CHECK and DEL later"""
     for version in s.versions("0.4.0"):
         pod, env, conf, result = s.added(version)
         cached = json.loads(json.dumps({"config": conf, "result": result}))
