@@ -47,6 +47,25 @@ def test_every_page_is_named_by_another():
     assert [p.name for p in PAGES[1:] if not re.search(rf"\]\([^)]*{re.escape(p.name)}", text)] == []
 
 
+# --- words ---------------------------------------------------------------------------------------
+
+# docs/CONTRIBUTING.md, "Writing": an operator whose first language is not English reads these twice.
+UNCLEAR = re.compile(r"\b(anew|somebody|whoever|(is|was)\s+told|of\s+its\s+own\s+accord|in\s+the\s+way|"
+                     r"see\s+to|is\s+well\s+again)\b", re.I)
+
+
+def unclear(file, text):
+    """Where text has such words."""
+    return [f"{file.relative_to(ROOT)}:{text.count(chr(10), 0, m.start()) + 1}: {m[0]}"
+            for m in UNCLEAR.finditer(text)]
+
+
+def test_documents_use_plain_words():
+    files = [*PAGES, *MAN, *(ROOT / "docs/kubernetes").iterdir(), ROOT / "SECURITY.md",
+             ROOT / "CHANGELOG.md"]
+    assert [w for f in files for w in unclear(f, f.read_text())] == []
+
+
 # --- man pages ------------------------------------------------------------------------------------
 
 def man(lab, page):
