@@ -8,7 +8,7 @@
 #include "agent/node/pin.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
-#include "lib/daemon/store_open.h"
+#include "lib/daemon/program.h"
 #include "lib/lease/lease_store.h"
 
 /* --- etcd ----------------------------------------------------------------------------------- */

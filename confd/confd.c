@@ -10,7 +10,7 @@
 #include "confd/confd_parts.h"
 #include "confd/resource_dir.h"
 #include "lib/base/log.h"
-#include "lib/daemon/store_open.h"
+#include "lib/daemon/program.h"
 
 /* --- the end of --once ---------------------------------------------------------------------- */
 

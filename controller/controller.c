@@ -10,7 +10,7 @@
 
 #include "controller/controller_parts.h"
 #include "lib/base/log.h"
-#include "lib/daemon/store_open.h"
+#include "lib/daemon/program.h"
 
 /* --- leading -------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/cni/local_client.h"
-#include "lib/daemon/store_open.h"
+#include "lib/daemon/program.h"
 #include "lib/json/json.h"
 #include "lib/model/keys.h"
 #include "lib/store/store_sync.h"

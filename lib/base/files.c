@@ -70,9 +70,8 @@ int file_publish(int dir, const char *name, mode_t mode, const char *text, size_
 	return r;
 }
 
-int file_read(int dir, const char *name, size_t max, char **ret, size_t *ret_len)
+static int read_opened(int fd, size_t max, char **ret, size_t *ret_len)
 {
-	AUTO(close) int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	AUTO(free) char *text = NULL;
 	struct stat st;
 	size_t have = 0;
@@ -102,6 +101,20 @@ int file_read(int dir, const char *name, size_t max, char **ret, size_t *ret_len
 	if (ret_len)
 		*ret_len = have;
 	return 0;
+}
+
+int file_read(int dir, const char *name, size_t max, char **ret, size_t *ret_len)
+{
+	AUTO(close) int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	return read_opened(fd, max, ret, ret_len);
+}
+
+int file_read_path(const char *path, size_t max, char **ret, size_t *ret_len)
+{
+	AUTO(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	return read_opened(fd, max, ret, ret_len);
 }
 
 int file_remove(int dir, const char *name)

@@ -21,8 +21,11 @@ int dir_open_at(int dir, const char *name);
 int fd_write_all(int fd, const char *text, size_t len);
 /* 0 or -errno; on failure the old content stays and no temporary file is left. */
 int file_publish(int dir, const char *name, mode_t mode, const char *text, size_t len);
-/* The whole content with a NUL behind it; free() it. -EFBIG over max, -ENOENT, ... */
+/* The whole content with a NUL behind it; free() it. -EFBIG over max, -EINVAL for what is not a file,
+ * -ELOOP for a symbolic link. */
 int file_read(int dir, const char *name, size_t max, char **ret, size_t *ret_len);
+/* The same for a file of the operator's; links are followed, because Kubernetes mounts files as such. */
+int file_read_path(const char *path, size_t max, char **ret, size_t *ret_len);
 /* 0 also if it is not there. */
 int file_remove(int dir, const char *name);
 

@@ -74,6 +74,10 @@ static void what_is_no_small_regular_file_is_refused(void **unused)
 	assert_int_equal(file_read(scratch, "big", 9, &text, NULL), -EFBIG);
 	assert_int_equal(symlinkat("/etc/passwd", scratch, "link"), 0);
 	assert_int_equal(file_read(scratch, "link", 100000, &text, NULL), -ELOOP);
+	assert_int_equal(fchdir(scratch), 0);
+	assert_int_equal(file_read_path("link", 1 << 20, &text, NULL), 0);
+	free(TAKE(text));
+	assert_int_equal(file_read_path("absent", 1 << 20, &text, NULL), -ENOENT);
 	assert_int_equal(mkfifoat(scratch, "pipe", 0600), 0);
 	assert_int_equal(file_read(scratch, "pipe", 100, &text, NULL), -EINVAL);
 	assert_int_equal(file_read(scratch, "absent", 100, &text, NULL), -ENOENT);

@@ -25,6 +25,7 @@ struct health_entry {
 	char *reason;
 	char since[TIME_TEXT];
 	enum log_level level;
+	bool fresh; /* set since the last sweep */
 };
 
 struct health;

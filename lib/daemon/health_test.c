@@ -75,7 +75,7 @@ static void a_trouble_is_logged_once_and_again_when_it_changes_or_ends(void **st
 	expect_logged("error etcd: no leader\n");
 	health_clear(h, "etcd");
 	health_clear(h, "etcd");
-	expect_logged("info etcd: is well again, after: no leader\n");
+	expect_logged("info etcd: recovered from: no leader\n");
 	assert_int_equal(changes, 3);
 	assert_null(health_reason(h, "etcd"));
 }

@@ -5,7 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/daemon/options_parts.h"
+#include "lib/base/files.h"
+#include "lib/base/nearest.h"
+#include "lib/json/json.h"
+#include "lib/json/json_comments.h"
 
 const char *const log_format_choices[] = { "text", "json", NULL };
 static const char *const yes_or_no[] = { "no", "yes", NULL };
@@ -36,8 +39,8 @@ const char *option_field(const struct option_def *def, char *text)
 	return text;
 }
 
-const struct option_def *option_find(const struct option_table *table, const char *name, size_t len,
-				     bool by_field)
+static const struct option_def *option_find(const struct option_table *table, const char *name,
+					    size_t len, bool by_field)
 {
 	char text[OPTION_NAME];
 
@@ -102,7 +105,7 @@ static int read_text(const struct option_def *def, const char *text, const char 
 	return 0;
 }
 
-int option_set(const struct option_def *def, const char *text, void *record, struct err *err)
+static int option_set(const struct option_def *def, const char *text, void *record, struct err *err)
 {
 	void *at = (char *)record + def->at;
 	char shown[SHOW_TEXT];
@@ -134,6 +137,107 @@ void options_done(const struct option_table *table, void *record)
 	if (table->takes_words)
 		free(((struct option_words *)record)->v);
 	memset(record, 0, table->size);
+}
+
+/* --- the nearest name ----------------------------------------------------------------------- */
+
+static const char *option_nearest(const struct option_table *table, const char *name, bool by_field,
+				  char *text)
+{
+	struct nearest near = nearest_to(name, strcspn(name, "="));
+
+	for (size_t i = 0; i < table->n; i++) {
+		const struct option_def *def = &table->defs[i];
+		char have[OPTION_NAME];
+
+		if (!(by_field && (def->not_in_file || def->only_flag)))
+			nearest_try(&near, by_field ? option_field(def, have) : def->name);
+	}
+	if (!near.name[0])
+		return NULL;
+	memcpy(text, near.name, sizeof(near.name));
+	return text;
+}
+
+/*
+ * --- the configuration file: a JSON object with a field for each option ----------------------
+ *
+ * It may have comments as in C and C++ (lib/json/json_comments.h); everything else is as strict as
+ * it is for records.
+ */
+
+static int unknown_field(const struct option_table *table, const char *name, struct err *err)
+{
+	char shown[SHOW_TEXT], near[OPTION_NAME];
+
+	text_show(name, shown);
+	if (option_nearest(table, name, true, near))
+		return err_set(err, -EINVAL, "unknown field \"%s\": perhaps \"%s\"?", shown, near);
+	return err_set(err, -EINVAL, "unknown field \"%s\"", shown);
+}
+
+static int one_field(const struct option_def *def, struct json_at at, void *record, struct err *err)
+{
+	char number[24];
+	const char *text;
+	bool yes = false;
+	int64_t value = 0;
+	int r;
+
+	if (def->kind == OPTION_NUMBER) {
+		r = json_read_integer(at, def->min, def->max, &value);
+		snprintf(number, sizeof(number), "%lld", (long long)value);
+		text = number;
+	} else if (def->kind == OPTION_FLAG) {
+		r = json_read_bool(at, &yes);
+		text = yes ? "yes" : "no";
+	} else {
+		r = json_read_text(at, JSON_STRING_MAX, &text);
+	}
+	if (r <= 0)
+		return r;
+	r = option_set(def, text, record, err);
+	return r < 0 ? err_wrap(err, r, "field \"%s\"", at.name) : 0;
+}
+
+static int read_fields(const struct option_table *table, struct json_object *object, void *record,
+		       struct err *err)
+{
+	struct json_at root = json_root(object, err);
+
+	json_object_object_foreach(object, name, value) {
+		const struct option_def *def = option_find(table, name, strlen(name), true);
+		int r;
+
+		if (!def && table->borrowed_file)
+			continue;
+		if (!def)
+			return unknown_field(table, name, err);
+		r = one_field(def, json_member(&root, name), record, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int options_from_file(const struct option_table *table, const char *text, size_t len,
+			     void *record, struct err *err)
+{
+	AUTO(json_put) struct json_object *object = NULL;
+	AUTO(free) char *copy = NULL;
+	int r;
+
+	if (len > JSON_SIZE_MAX)
+		return err_set(err, -E2BIG, "%zu bytes are too many for a configuration file", len);
+	copy = malloc(len + 1);
+	if (!copy)
+		return err_set(err, -ENOMEM, "out of memory");
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+
+	r = json_blank_comments(copy, len, err);
+	r = r ?: json_parse(copy, len, &object, err);
+	return r ?: read_fields(table, object, record, err);
 }
 
 /* --- the four sources, the weakest first ---------------------------------------------------- */
@@ -350,4 +454,149 @@ const struct option_def *options_differ(const struct option_table *table, const 
 		if (!same(&table->defs[i], a, b))
 			return &table->defs[i];
 	return NULL;
+}
+
+/* --- the file itself ------------------------------------------------------------------------ */
+
+int options_load(const struct option_table *table, int argc, char *const *argv, char *const *env,
+		 void *record, enum options_verb *ret, struct err *err)
+{
+	const struct option_def *config = option_find(table, "config", strlen("config"), false);
+	struct option_sources from = { .argc = argc, .argv = argv, .env = env };
+	AUTO(free) char *text = NULL, *path = NULL;
+	bool named;
+	int r;
+
+	r = options_parse(table, &from, record, ret, err);
+	if (r < 0 || *ret != OPTIONS_RUN || !config || !table->config_path)
+		return r;
+
+	path = strdup(*(const char *const *)((char *)record + config->at));
+	options_done(table, record);
+	named = path && *path;
+	if (path && !named) {
+		free(path);
+		path = strdup(table->config_path);
+	}
+	if (!path)
+		return err_set(err, -ENOMEM, "out of memory");
+	from.file_name = path;
+	r = file_read_path(path, JSON_SIZE_MAX, &text, &from.file_len);
+	if (r < 0)
+		err_set(err, r, "%s: %s", path, r == -EINVAL ? "is not a file" : strerror(-r));
+	/* Nobody asked for the usual one. */
+	if (r < 0 && (named || (r != -ENOENT && !(table->borrowed_file && r == -EACCES))))
+		return r;
+	from.file = text;
+	return options_parse(table, &from, record, ret, err);
+}
+
+/* --- help ----------------------------------------------------------------------------------- */
+
+void option_print(FILE *out, const struct option_def *def)
+{
+	char variable[OPTION_NAME], field[OPTION_NAME], letter[] = "-?, ";
+
+	letter[1] = def->letter;
+	fprintf(out, "  %s--%s%s%s\n      %s", def->letter ? letter : "", def->name,
+		def->kind == OPTION_FLAG ? "" : " ", def->kind == OPTION_FLAG ? "" : def->argument,
+		def->help);
+	if (def->initial && *def->initial)
+		fprintf(out, " (default %s)", def->initial);
+	if (def->only_flag) {
+		fputc('\n', out);
+		return;
+	}
+	fprintf(out, "\n      %s%s", option_variable(def, variable),
+		def->kind == OPTION_FLAG ? "=yes" : "");
+	if (!def->not_in_file)
+		fprintf(out, ", \"%s\"", option_field(def, field));
+	fputc('\n', out);
+}
+
+static void print_all(FILE *out, const struct option_table *table, bool for_tests)
+{
+	for (size_t i = 0; i < table->n; i++)
+		if (table->defs[i].for_tests == for_tests)
+			option_print(out, &table->defs[i]);
+}
+
+static bool has_test_options(const struct option_table *table)
+{
+	for (size_t i = 0; i < table->n; i++)
+		if (table->defs[i].for_tests)
+			return true;
+	return false;
+}
+
+static void print_help(FILE *out, const struct option_table *table)
+{
+	fprintf(out, "Usage: %s [--FLAG VALUE]...\n%s\n\n", table->program, table->about);
+	fputs("Each flag with its environment variable", out);
+	if (table->config_path)
+		fprintf(out,
+			" and its field in the configuration file\n(%s: JSON, may have comments)",
+			table->config_path);
+	fputs(". A flag goes before the environment,\nthe environment before the file.\n\n", out);
+	print_all(out, table, false);
+	fputs("  --help\n  --version\n", out);
+	if (has_test_options(table))
+		fputs("\nFor tests:\n", out);
+	print_all(out, table, true);
+}
+
+char *options_help(const struct option_table *table)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	bool bad;
+
+	if (!out)
+		return NULL;
+	print_help(out, table);
+	bad = ferror(out);
+	if (fclose(out) != 0 || bad) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+char *options_version(const struct option_table *table)
+{
+	char *text;
+
+	return asprintf(&text, "%s %s\n", table->program, ROOST_VERSION) < 0 ? NULL : text;
+}
+
+/* --- rules that programs share -------------------------------------------------------------- */
+
+int key_prefix_check(const char *text, struct err *err)
+{
+	size_t n = strlen(text);
+	char shown[SHOW_TEXT];
+
+	for (size_t i = 0; i < n; i++)
+		if (text[i] <= 0x20 || text[i] > 0x7e)
+			n = 0;
+	if (n >= 2 && n <= 200 && text[0] == '/' && text[n - 1] == '/')
+		return 0;
+	return err_set(err, -EINVAL,
+		       "\"%s\" is not a prefix of keys: it begins and ends with '/', as /roost/v1/ "
+		       "does, and has at most 200 printable characters",
+		       text_show(text, shown));
+}
+
+int options_check_etcd(const struct etcd_settings *s, struct err *err)
+{
+	if (!*s->cert != !*s->key)
+		return err_set(err, -EINVAL,
+			       "--etcd-cert and --etcd-key go together: %s is missing",
+			       *s->cert ? "--etcd-key" : "--etcd-cert");
+	if (!*s->user != !*s->password_file)
+		return err_set(err, -EINVAL,
+			       "--etcd-user and --etcd-password-file go together: %s is missing",
+			       *s->user ? "--etcd-password-file" : "--etcd-user");
+	return 0;
 }

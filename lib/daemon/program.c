@@ -2,6 +2,8 @@
 #include "lib/daemon/program.h"
 
 #include "lib/base/log_journal.h"
+#include "lib/base/secret.h"
+#include "lib/etcd/store_etcd.h"
 
 void program_choose_log(enum log_level level, enum log_format format)
 {
@@ -18,5 +20,32 @@ int program_tell(char *text)
 		return 1;
 	fputs(text, stdout);
 	free(text);
+	return 0;
+}
+
+int store_open(sd_event *event, const struct etcd_settings *s, const char *name, struct store **ret,
+	       struct err *ret_warning, struct err *err)
+{
+	AUTO(secret_free) char *password = NULL;
+	bool group_reads = false;
+	struct store_etcd_options o = {
+		.endpoints = s->endpoints,
+		.tls = { .cacert = s->cacert, .cert = s->cert, .key = s->key },
+		.user = s->user,
+		.name = name,
+	};
+	int r = 0;
+
+	if (s->user[0])
+		r = secret_read(s->password_file, &password, &group_reads, err);
+	if (r < 0)
+		return r;
+	o.password = password;
+	r = store_etcd_new(event, &o, ret, err);
+	if (r < 0)
+		return r;
+	ret_warning->text[0] = '\0';
+	if (group_reads)
+		err_set(ret_warning, 0, "%s can be read by its group", s->password_file);
 	return 0;
 }

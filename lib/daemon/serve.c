@@ -3,11 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 
-#include "lib/daemon/serve_parts.h"
+#include "lib/base/clock.h"
+#include "lib/base/names.h"
+#include "lib/daemon/serve_tls.h"
+#include "lib/json/json_out.h"
 
 #define MAX_BODY        (64U * 1024U)
 #define MAX_CONNECTIONS 1024U
@@ -22,6 +28,548 @@
 #define ACCEPT_AT_ONCE 10U
 /* After an error such as EMFILE, where no event says that it has passed. */
 #define ACCEPT_AGAIN_US 100000U
+/* A client that sends so many times max_body in chunks is not heard to the end. */
+#define PATIENCE             16U
+#define DEADLINE_ACCURACY_US 1000
+#define ERROR_TEXT_MAX       1024
+#define RETRY_AFTER_S        "1"
+
+/*
+ * Made when the head has been read, freed when libmicrohttpd reports it completed, which never
+ * happens while the connection is suspended; so a waiter's pointer stays good until it is told.
+ */
+struct serve_request {
+	TAILQ_ENTRY(serve_request) entry; /* in serve.suspended, if suspended */
+	struct serve *serve;
+	struct MHD_Connection *connection;
+	const char *method, *path;
+	char *body; /* NUL-terminated, NULL if none has come */
+	size_t len, room;
+	struct MHD_Response *response; /* NULL though answered: the connection is closed */
+	struct serve_shared *shared;   /* or this one */
+	unsigned status;
+	sd_event_source *deadline, *watch;
+	serve_end_fn *on_end;
+	void *arg;
+	uint64_t began;
+	bool too_large, handled, waits, suspended, answered;
+};
+
+TAILQ_HEAD(request_list, serve_request);
+
+struct serve {
+	sd_event *event;
+	struct MHD_Daemon *daemon;
+	int fd;    /* listening */
+	int error; /* why no connection can be accepted; 0: it can */
+	sd_event_source *io, *timer, *again, *accept, *accept_again;
+	struct request_list suspended;
+	struct serve_config o; /* with the defaults filled in */
+	uint64_t timer_at;     /* when the timer will fire; UINT64_MAX: it is off */
+	uint32_t gone_events;
+	bool closing;
+};
+
+struct serve_shared {
+	unsigned refs, status;
+	struct MHD_Response *response;
+};
+
+/* --- waiting --------------------------------------------------------------------------------- */
+
+/* libmicrohttpd takes a suspended connection off its epoll and does not see its client go; so its
+ * descriptor is watched here for as long, on the same loop. */
+static void stop_waiting(struct serve_request *q)
+{
+	q->deadline = sd_event_source_disable_unref(q->deadline);
+	q->watch = sd_event_source_disable_unref(q->watch);
+}
+
+static void answer(struct serve_request *q, unsigned status, struct MHD_Response *response)
+{
+	/* Against the contract; keeping the first is the harmless way out. */
+	if (q->answered) {
+		if (response)
+			MHD_destroy_response(response);
+		return;
+	}
+	q->answered = true;
+	if (q->began)
+		q->serve->o.answered(q->path, response || q->shared ? status : 0,
+				     clock_monotonic_us() - q->began, q->serve->o.arg);
+	q->status = status;
+	q->response = response;
+	stop_waiting(q);
+	if (!q->suspended)
+		return;
+	q->suspended = false;
+	TAILQ_REMOVE(&q->serve->suspended, q, entry);
+	/*
+	 * It is handled again from the loop, where the answer is found. Without a thread of its own
+	 * libmicrohttpd has no way to wake anybody up: that is left to us.
+	 */
+	MHD_resume_connection(q->connection);
+	if (q->serve->again)
+		sd_event_source_set_enabled(q->serve->again, SD_EVENT_ONESHOT);
+}
+
+static void end_waiting(struct serve_request *q, enum serve_end why)
+{
+	stop_waiting(q);
+	if (q->on_end)
+		q->on_end(q, why, q->arg);
+	if (q->answered)
+		return;
+	switch (why) {
+	case SERVE_GONE:
+		answer(q, 500, NULL);
+		break;
+	case SERVE_LATE:
+		serve_reply_error(q, 503, CNI_CODE_TRY_AGAIN, NULL, "not answered in time");
+		break;
+	case SERVE_CLOSING:
+		serve_reply_error(q, 503, CNI_CODE_TRY_AGAIN, NULL, "the server is shutting down");
+		break;
+	}
+}
+
+static int on_deadline(sd_event_source *source, uint64_t usec, void *arg)
+{
+	end_waiting(arg, SERVE_LATE);
+	return 0;
+}
+
+static int on_gone(sd_event_source *source, int fd, uint32_t events, void *arg)
+{
+	end_waiting(arg, SERVE_GONE);
+	return 0;
+}
+
+static int set_deadline(struct serve_request *q, uint64_t ms)
+{
+	uint64_t us = ms < UINT64_MAX / 1000 ? ms * 1000 : UINT64_MAX;
+	int r;
+
+	if (ms == SERVE_FOREVER) {
+		q->deadline = sd_event_source_disable_unref(q->deadline);
+		return 0;
+	}
+	if (!q->deadline)
+		return sd_event_add_time_relative(q->serve->event, &q->deadline, CLOCK_MONOTONIC,
+						  us, DEADLINE_ACCURACY_US, on_deadline, q);
+	r = sd_event_source_set_time_relative(q->deadline, us);
+	return r < 0 ? r : sd_event_source_set_enabled(q->deadline, SD_EVENT_ONESHOT);
+}
+
+static int watch_client(struct serve_request *q)
+{
+	const union MHD_ConnectionInfo *info;
+
+	if (q->watch)
+		return 0;
+	info = MHD_get_connection_info(q->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	if (!info)
+		return -EBADF;
+	return sd_event_add_io(q->serve->event, &q->watch, info->connect_fd, q->serve->gone_events,
+			       on_gone, q);
+}
+
+int serve_wait(struct serve_request *q, uint64_t deadline_ms, serve_end_fn *on_end, void *arg)
+{
+	int r = set_deadline(q, deadline_ms);
+
+	r = r < 0 ? r : watch_client(q);
+	if (r < 0) {
+		serve_reply_error(q, 500, CNI_CODE_IO, NULL, "waiting is not possible here");
+		return r;
+	}
+	q->on_end = on_end;
+	q->arg = arg;
+	q->waits = true;
+	return 0;
+}
+
+/* --- what was asked, as handlers see it ------------------------------------------------------- */
+
+const char *serve_method(const struct serve_request *q)
+{
+	return q->method;
+}
+
+const char *serve_path(const struct serve_request *q)
+{
+	return q->path;
+}
+
+const char *serve_query(const struct serve_request *q, const char *name)
+{
+	const char *value = NULL;
+	size_t n = 0;
+
+	if (MHD_lookup_connection_value_n(q->connection, MHD_GET_ARGUMENT_KIND, name, strlen(name),
+					  &value, &n) != MHD_YES)
+		return NULL;
+	if (!value)
+		return "";
+	/* A %00 inside: what a handler would see of it is not what was asked. */
+	return strlen(value) == n ? value : NULL;
+}
+
+const char *serve_body(const struct serve_request *q, size_t *ret_len)
+{
+	if (ret_len)
+		*ret_len = q->len;
+	return q->body ?: "";
+}
+
+int serve_body_json(struct serve_request *q, struct json_object **ret)
+{
+	struct err err = { "" };
+	int r = json_parse(q->body ?: "", q->len, ret, &err);
+
+	if (r == -ENOMEM)
+		serve_reply_error(q, 500, CNI_CODE_IO, NULL, "out of memory");
+	else if (r < 0)
+		serve_reply_error(q, 400, CNI_CODE_CONFIG, err.text, "the body is not understood");
+	return r;
+}
+
+/* --- answers -------------------------------------------------------------------------------- */
+
+static struct MHD_Response *make_response(const char *content_type, const char *body, size_t len)
+{
+	union {
+		const char *in;
+		void *out;
+	} text = { .in = body }; /* copied, whatever the prototype says */
+	struct MHD_Response *response = MHD_create_response_from_buffer(len, text.out,
+									MHD_RESPMEM_MUST_COPY);
+
+	if (response && MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+						content_type) != MHD_YES) {
+		MHD_destroy_response(response);
+		return NULL;
+	}
+	return response;
+}
+
+void serve_reply_text(struct serve_request *q, unsigned status, const char *content_type,
+		      const char *body, size_t len)
+{
+	answer(q, status, make_response(content_type, body, len));
+}
+
+struct serve_shared *serve_shared_new(unsigned status, const char *content_type, const char *body,
+				      size_t len)
+{
+	struct serve_shared *shared = calloc(1, sizeof(*shared));
+
+	if (!shared)
+		return NULL;
+	shared->refs = 1;
+	shared->status = status;
+	shared->response = make_response(content_type, body, len);
+	if (shared->response)
+		return shared;
+	free(shared);
+	return NULL;
+}
+
+void serve_shared_unref(struct serve_shared *shared)
+{
+	if (!shared || --shared->refs)
+		return;
+	MHD_destroy_response(shared->response);
+	free(shared);
+}
+
+void serve_reply_shared(struct serve_request *q, struct serve_shared *shared)
+{
+	if (q->answered)
+		return;
+	shared->refs++;
+	q->shared = shared;
+	answer(q, shared->status, NULL);
+}
+
+void serve_reply(struct serve_request *q, unsigned status, const char *json)
+{
+	serve_reply_text(q, status, "application/json", json, strlen(json));
+}
+
+void serve_reply_json(struct serve_request *q, unsigned status, struct json_object *object)
+{
+	size_t len = 0;
+	const char *text = json_object_to_json_string_length(
+		object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &len);
+
+	if (text)
+		serve_reply_text(q, status, "application/json", text, len);
+	else
+		answer(q, 500, NULL);
+}
+
+/* The length of the UTF-8 character at s, 0 if there is none. */
+static size_t character_at(const unsigned char *s)
+{
+	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+	unsigned second = s[0] == 0xe0 ? 0xa0 : s[0] == 0xf0 ? 0x90 : 0x80;
+	unsigned last = s[0] == 0xed ? 0x9f : s[0] == 0xf4 ? 0x8f : 0xbf;
+
+	if (s[0] > 0xf4 || (n > 1 && (s[1] < second || s[1] > last)))
+		return 0;
+	for (size_t i = 2; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}
+
+/* A sentence that was cut to a buffer's size may end in half a character, which JSON forbids. */
+static void make_utf8(char *text)
+{
+	for (size_t i = 0; text[i];) {
+		size_t n = character_at((const unsigned char *)text + i);
+
+		if (n == 0)
+			text[i++] = '?';
+		else
+			i += n;
+	}
+}
+
+static void reply_sentence(struct serve_request *q, unsigned status, const char *error,
+			   const char *details)
+{
+	char text[2 * ERROR_TEXT_MAX + 4];
+	struct MHD_Response *response;
+	int n = snprintf(text, sizeof(text), "%s%s%s\n", error, details[0] ? ": " : "", details);
+
+	response = make_response("text/plain; charset=utf-8", text, (size_t)n);
+	if (response && status == 503)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, RETRY_AFTER_S);
+	answer(q, status, response);
+}
+
+void serve_reply_error(struct serve_request *q, unsigned status, enum cni_code code,
+		       const char *details, const char *fmt, ...)
+{
+	char error[ERROR_TEXT_MAX], more[ERROR_TEXT_MAX];
+	struct json_out out = { 0 };
+	AUTO(free) char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(error, sizeof(error), fmt, ap);
+	va_end(ap);
+	snprintf(more, sizeof(more), "%s", details ?: "");
+	if (q->serve->o.plain_errors) {
+		reply_sentence(q, status, error, more);
+		return;
+	}
+	make_utf8(error);
+	make_utf8(more);
+	json_out_open(&out, NULL, '{');
+	json_out_number(&out, "code", code);
+	json_out_text(&out, "error", error);
+	json_out_text(&out, "details", more);
+	json_out_close(&out, '}');
+	if (json_out_take(&out, &text) < 0)
+		answer(q, 500, NULL);
+	else
+		serve_reply(q, status, text);
+}
+
+/* --- the body ------------------------------------------------------------------------------- */
+
+static void request_free(struct serve_request *q)
+{
+	stop_waiting(q);
+	if (q->response)
+		MHD_destroy_response(q->response);
+	serve_shared_unref(q->shared);
+	free(q->body);
+	free(q);
+}
+
+static void refuse_size(struct serve_request *q)
+{
+	serve_reply_error(q, 413, CNI_CODE_CONFIG, NULL, "the body is larger than %zu bytes",
+			  q->serve->o.max_body);
+}
+
+static bool announces_too_much(const struct serve_request *q)
+{
+	const char *length = MHD_lookup_connection_value(q->connection, MHD_HEADER_KIND,
+							 MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+	/* libmicrohttpd has refused what is not a number. */
+	return length && strtoull(length, NULL, 10) > q->serve->o.max_body;
+}
+
+static bool grow(struct serve_request *q, size_t need)
+{
+	size_t room = q->room ?: 1024;
+	char *grown;
+
+	if (need <= q->room)
+		return true;
+	while (room < need)
+		room *= 2;
+	grown = realloc(q->body, room);
+	if (!grown)
+		return false;
+	q->body = grown;
+	q->room = room;
+	return true;
+}
+
+/* A part of the body. An answer cannot be given before its end, so too much is read and dropped. */
+static enum MHD_Result collect(struct serve_request *q, const char *data, size_t n)
+{
+	size_t max = q->serve->o.max_body;
+
+	if (q->too_large || n > max - q->len) {
+		q->too_large = true;
+		q->len += n;
+		return q->len > max * PATIENCE ? MHD_NO : MHD_YES;
+	}
+	if (!grow(q, q->len + n + 1))
+		return MHD_NO;
+	memcpy(q->body + q->len, data, n);
+	q->len += n;
+	q->body[q->len] = '\0';
+	return MHD_YES;
+}
+
+/* --- routes --------------------------------------------------------------------------------- */
+
+static void refuse_method(struct serve_request *q, const char *allowed)
+{
+	serve_reply_error(q, 405, CNI_CODE_CONFIG, NULL, "this path takes %s only", allowed);
+	if (q->response)
+		MHD_add_response_header(q->response, MHD_HTTP_HEADER_ALLOW, allowed);
+}
+
+static void refuse_path(struct serve_request *q)
+{
+	char shown[SHOW_TEXT];
+
+	serve_reply_error(q, 404, CNI_CODE_CONFIG, NULL, "there is no %s",
+			  text_show(q->path, shown));
+}
+
+static void route(struct serve_request *q)
+{
+	const struct serve *s = q->serve;
+	char allowed[64] = "";
+
+	for (const struct serve_route *p = s->o.routes; p < s->o.routes + s->o.n_routes; p++) {
+		size_t n = strlen(allowed);
+
+		if (strcmp(p->path, q->path) != 0)
+			continue;
+		if (strcmp(p->method, q->method) == 0) {
+			p->handler(q, s->o.arg);
+			return;
+		}
+		snprintf(allowed + n, sizeof(allowed) - n, "%s%s", n ? ", " : "", p->method);
+	}
+	if (s->o.other)
+		s->o.other(q, s->o.arg);
+	else if (allowed[0])
+		refuse_method(q, allowed);
+	else
+		refuse_path(q);
+}
+
+static void handle(struct serve_request *q)
+{
+	q->handled = true;
+	q->began = q->serve->o.answered ? clock_monotonic_us() : 0;
+	if (q->serve->closing)
+		serve_reply_error(q, 503, CNI_CODE_TRY_AGAIN, NULL, "the server is shutting down");
+	else if (q->too_large)
+		refuse_size(q);
+	else
+		route(q);
+	if (!q->answered && !q->waits)
+		serve_reply_error(q, 500, CNI_CODE_IO, NULL, "this request was forgotten");
+}
+
+/* --- libmicrohttpd's callbacks -------------------------------------------------------------- */
+
+static struct serve_request *request_new(struct serve *s, struct MHD_Connection *connection,
+					 const char *url, const char *method)
+{
+	struct serve_request *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->serve = s;
+	q->connection = connection;
+	q->method = method;
+	q->path = url;
+	return q;
+}
+
+/* Sends the answer, closes the connection if there is none to send, or waits for it. */
+static enum MHD_Result conclude(struct serve_request *q)
+{
+	enum MHD_Result r;
+
+	if (!q->answered) {
+		q->suspended = true;
+		TAILQ_INSERT_TAIL(&q->serve->suspended, q, entry);
+		MHD_suspend_connection(q->connection);
+		return MHD_YES;
+	}
+	if (q->shared) {
+		r = MHD_queue_response(q->connection, q->status, q->shared->response);
+		serve_shared_unref(TAKE(q->shared));
+		return r;
+	}
+	if (!q->response)
+		return MHD_NO;
+	r = MHD_queue_response(q->connection, q->status, q->response);
+	MHD_destroy_response(TAKE(q->response)); /* it keeps a reference of its own */
+	return r;
+}
+
+static enum MHD_Result on_access(void *arg, struct MHD_Connection *connection, const char *url,
+				 const char *method, const char *version, const char *data,
+				 size_t *n, void **context)
+{
+	struct serve_request *q = *context;
+
+	if (!q) {
+		q = request_new(arg, connection, url, method);
+		if (!q)
+			return MHD_NO;
+		*context = q;
+		if (!announces_too_much(q))
+			return MHD_YES;
+		refuse_size(q);
+		return conclude(q);
+	}
+	if (*n) {
+		size_t got = *n;
+
+		*n = 0;
+		return collect(q, data, got);
+	}
+	if (!q->handled)
+		handle(q);
+	return conclude(q);
+}
+
+static void on_completed(void *arg, struct MHD_Connection *connection, void **context,
+			 enum MHD_RequestTerminationCode why)
+{
+	struct serve_request *q = TAKE(*context);
+
+	if (q)
+		request_free(q);
+}
 
 /* --- the loop ------------------------------------------------------------------------------- */
 
@@ -87,14 +635,14 @@ static void set_error(struct serve *s, int error)
 	if (error == s->error)
 		return;
 	s->error = error;
-	if (s->refused)
-		s->refused(error, s->arg);
+	if (s->o.refused)
+		s->o.refused(error, s->o.arg);
 }
 
 static bool has_room(const struct serve *s)
 {
 	return MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)
-		       ->num_connections < s->max_connections;
+		       ->num_connections < s->o.max_connections;
 }
 
 static void listen_again(struct serve *s)
@@ -195,31 +743,30 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
 
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED)
 		listen_again(s);
-	else if (s->tls)
-		serve_tls_connection(s->tls, connection);
+	else if (s->o.tls)
+		serve_tls_connection(s->o.tls, connection);
 }
 
-static int start(struct serve *s, const struct serve_config *c)
+static int start(struct serve *s)
 {
 	unsigned flags = MHD_USE_NO_LISTEN_SOCKET | MHD_USE_EPOLL | MHD_USE_TURBO |
 			 MHD_ALLOW_SUSPEND_RESUME | MHD_USE_SUPPRESS_DATE_NO_CLOCK |
-			 (c->tls ? MHD_USE_TLS : 0);
+			 (s->o.tls ? MHD_USE_TLS : 0);
 	struct MHD_OptionItem tls[SERVE_TLS_OPTIONS] = { { MHD_OPTION_END, 0, NULL } };
 	struct MHD_OptionItem options[] = {
-		{ MHD_OPTION_CONNECTION_LIMIT, s->max_connections, NULL },
-		{ MHD_OPTION_CONNECTION_TIMEOUT, c->idle_s ?: IDLE_S, NULL },
-		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		  (intptr_t)(c->connection_memory ?: CONNECTION_MEMORY), NULL },
+		{ MHD_OPTION_CONNECTION_LIMIT, s->o.max_connections, NULL },
+		{ MHD_OPTION_CONNECTION_TIMEOUT, s->o.idle_s, NULL },
+		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)s->o.connection_memory, NULL },
 		{ MHD_OPTION_END, 0, NULL },
 	};
 
-	if (c->tls)
-		serve_tls_options(c->tls, tls);
+	if (s->o.tls)
+		serve_tls_options(s->o.tls, tls);
 	errno = 0;
 	s->daemon = MHD_start_daemon(
-		flags, 0, NULL, NULL, serve_on_access, s, MHD_OPTION_NOTIFY_COMPLETED,
-		serve_on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-		MHD_OPTION_ARRAY, options, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+		flags, 0, NULL, NULL, on_access, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_ARRAY, options,
+		MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 	return s->daemon ? 0 : errno ? -errno : -EIO;
 }
 
@@ -231,21 +778,16 @@ int serve_new(sd_event *event, const struct serve_config *c, struct serve **ret)
 	if (!s)
 		return -ENOMEM;
 	s->event = sd_event_ref(event);
-	s->routes = c->routes;
-	s->n_routes = c->n_routes;
-	s->arg = c->arg;
-	s->answered = c->answered;
-	s->refused = c->refused;
-	s->other = c->other;
-	s->tls = c->tls;
-	s->plain_errors = c->plain_errors;
-	s->max_body = c->max_body ?: MAX_BODY;
-	s->max_connections = c->max_connections ?: MAX_CONNECTIONS;
+	s->o = *c;
+	s->o.max_body = c->max_body ?: MAX_BODY;
+	s->o.max_connections = c->max_connections ?: MAX_CONNECTIONS;
+	s->o.idle_s = c->idle_s ?: IDLE_S;
+	s->o.connection_memory = c->connection_memory ?: CONNECTION_MEMORY;
 	s->fd = -1;
 	s->timer_at = UINT64_MAX;
 	TAILQ_INIT(&s->suspended);
 	r = prepare_socket(s, c->fd);
-	r = r ?: start(s, c);
+	r = r ?: start(s);
 	r = r ?: add_sources(s, c->fd);
 	if (r < 0)
 		return r;
@@ -260,7 +802,7 @@ static void stop(struct serve *s)
 	struct serve_request *q;
 
 	while ((q = TAILQ_FIRST(&s->suspended)))
-		serve_end(q, SERVE_CLOSING);
+		end_waiting(q, SERVE_CLOSING);
 	for (unsigned i = 0; i < CLOSING_ROUNDS && ms == 0; i++) {
 		MHD_run(s->daemon);
 		if (MHD_get_timeout(s->daemon, &ms) != MHD_YES)

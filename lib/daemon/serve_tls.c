@@ -12,7 +12,7 @@
 #include <sys/queue.h>
 
 #include "lib/base/files.h"
-#include "lib/daemon/serve_parts.h"
+#include "lib/daemon/serve_tls.h"
 
 #define FILE_MAX   (1U << 20)
 #define CHAIN      16U
@@ -50,7 +50,7 @@ static int refuse(struct err *err, const char *path, int code)
 
 static int read_text(const char *path, char **ret, size_t *ret_len, struct err *err)
 {
-	int r = file_read(AT_FDCWD, path, FILE_MAX, ret, ret_len);
+	int r = file_read_path(path, FILE_MAX, ret, ret_len);
 
 	return r < 0 ? err_set(err, r, "%s: %s", path, strerrordesc_np(-r)) : 0;
 }
