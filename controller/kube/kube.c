@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "controller/kube/kube_parts.h"
+#include "controller/kube/kube_client.h"
 #include "lib/base/backoff.h"
 #include "lib/base/secret.h"
 #include "lib/json/json.h"
@@ -254,7 +254,7 @@ void kube_free(struct kube *k)
 	kube_config_free(k->config);
 	kube_view_free(k->view);
 	secret_free(k->token);
-	free(k->next_page);
+	curl_free(k->next_page);
 	free(k->list_version);
 	free(k->version);
 	free(k);

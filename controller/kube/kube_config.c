@@ -2,7 +2,9 @@
 #include "controller/kube/kube_config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "controller/kube/kube_yaml.h"
 #include "lib/base/base64.h"
@@ -11,8 +13,11 @@
 #include "lib/base/secret.h"
 #include "lib/json/json.h"
 
-#define TEXT_MAX 4095U
-#define DATA_MAX (1024U * 1024U)
+#define CONFIG_MAX (1024 * 1024)
+/* Tokens of clusters with long issuers reach a few kilobytes; a request's header ends at some 8. */
+#define TOKEN_MAX 8000
+#define TEXT_MAX  4095U
+#define DATA_MAX  (1024U * 1024U)
 
 void kube_config_free(struct kube_config *c)
 {
@@ -392,5 +397,127 @@ int kube_config_in_cluster(const char *folder, const char *host, const char *por
 	if (!c->source || !c->server || !c->ca_file || !c->token_file)
 		return no_memory(err);
 	*ret = TAKE(c);
+	return 0;
+}
+
+/* --- files ---------------------------------------------------------------------------------- */
+
+/* NONBLOCK: a pipe put in its place must not hold us up. Links are followed: the kubelet's are. */
+static int read_whole(const char *path, size_t max, char **ret, size_t *ret_len,
+		      struct stat *ret_st, struct err *err)
+{
+	AUTO(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	AUTO(secret_free) char *text = NULL;
+	size_t len = 0;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, ret_st) < 0)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(ret_st->st_mode))
+		return err_set(err, -EINVAL, "%s is not a file", path);
+	text = calloc(1, max + 2);
+	if (!text)
+		return err_set(err, -ENOMEM, "out of memory");
+	do {
+		n = read(fd, text + len, max + 1 - len);
+		if (n < 0 && errno != EINTR)
+			return err_set(err, -errno, "%s: %s", path, strerror(errno));
+		len += n > 0 ? (size_t)n : 0;
+	} while (n != 0 && len <= max);
+	if (len > max)
+		return err_set(err, -EFBIG, "%s holds more than %zu bytes", path, max);
+	*ret = TAKE(text);
+	*ret_len = len;
+	return 0;
+}
+
+int kube_config_read(const char *path, const char *context, bool allow_insecure,
+		     struct kube_config **ret, struct err *err)
+{
+	AUTO(kube_config_free) struct kube_config *c = NULL;
+	AUTO(secret_free) char *text = NULL;
+	struct stat st;
+	size_t len = 0;
+	int r = read_whole(path, CONFIG_MAX, &text, &len, &st, err);
+
+	if (r < 0)
+		return r;
+	r = kube_config_parse(path, text, len, context, allow_insecure, &c, err);
+	explicit_bzero(text, len);
+	if (r == 0 && (c->key_pem || c->token))
+		r = secret_mode_check(path, &st, geteuid(), err);
+	if (r < 0)
+		return r;
+	*ret = TAKE(c);
+	return 0;
+}
+
+int kube_token_read(const char *path, char **ret, struct err *err)
+{
+	AUTO(secret_free) char *text = NULL;
+	struct stat st;
+	size_t len = 0;
+	int r = read_whole(path, TOKEN_MAX, &text, &len, &st, err);
+
+	if (r < 0)
+		return r;
+	while (len && strchr(" \t\r\n", text[len - 1]))
+		text[--len] = '\0';
+	if (!len)
+		return err_set(err, -EINVAL, "%s is empty: a token is expected there", path);
+	if (strlen(text) != len || !kube_token_valid(text))
+		return err_set(err, -EINVAL,
+			       "%s does not hold a token: printable ASCII without blanks", path);
+	*ret = TAKE(text);
+	return 0;
+}
+
+/* --- the address for libcurl ---------------------------------------------------------------- */
+
+void kube_url_done(struct kube_url *u)
+{
+	free(u->base);
+	free(u->connect_to);
+	free(u->host);
+	*u = (struct kube_url){ 0 };
+}
+
+/* asprintf() leaves its result undefined when it fails. */
+#define PRINTED(...)                                                                               \
+	({                                                                                         \
+		char *printed_;                                                                    \
+		asprintf(&printed_, __VA_ARGS__) < 0 ? NULL : printed_;                            \
+	})
+
+int kube_url_make(const char *server, const char *server_name, struct kube_url *ret)
+{
+	const char *authority = strstr(server, "//");
+	int scheme = authority ? (int)(authority + 2 - server) : 0;
+	const char *from = server + scheme, *path = from + strcspn(from, "/");
+	const char *bracket = *from == '[' ? memchr(from, ']', (size_t)(path - from)) : NULL;
+	const char *colon = memchr(bracket ?: from, ':', (size_t)(path - (bracket ?: from)));
+	int host = (int)((colon ?: path) - from);
+	const char *usual = strncmp(server, "https", 5) == 0 ? ":443" : ":80";
+	AUTO(free) char *port = colon ? strndup(colon, (size_t)(path - colon)) : strdup(usual);
+	struct kube_url u = { 0 };
+
+	if (!port)
+		return -ENOMEM;
+	if (server_name && *server_name) {
+		const char *open = strchr(server_name, ':') ? "[" : "", *close = *open ? "]" : "";
+
+		u.base = PRINTED("%.*s%s%s%s%s%s", scheme, server, open, server_name, close, port,
+				 path);
+		u.connect_to = PRINTED("%s%s%s%s:%.*s%s", open, server_name, close, port, host,
+				       from, port);
+		u.host = PRINTED("Host: %.*s%s", host, from, port);
+	} else {
+		u.base = strdup(server);
+	}
+	if (!u.base || (server_name && *server_name && (!u.connect_to || !u.host))) {
+		kube_url_done(&u);
+		return -ENOMEM;
+	}
+	*ret = u;
 	return 0;
 }

@@ -55,3 +55,14 @@ int kube_config_read(const char *path, const char *context, bool allow_insecure,
 int kube_token_read(const char *path, char **ret, struct err *err);
 /* The text, without blanks at its end, can be a token? */
 bool kube_token_valid(const char *token);
+
+/* What libcurl needs to connect; free() each. */
+struct kube_url {
+	char *base;       /* "https://10.96.0.1:443", with a path if the server has one */
+	char *connect_to; /* "NAME:443:10.96.0.1:443" if TLS goes by another name, else NULL */
+	char *host;       /* "Host: ..." likewise */
+};
+
+/* server: as kube_config.h has it; server_name may be NULL. 0 or -ENOMEM. */
+int kube_url_make(const char *server, const char *server_name, struct kube_url *ret);
+void kube_url_done(struct kube_url *u);

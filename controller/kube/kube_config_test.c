@@ -188,6 +188,27 @@ static void a_pod_has_a_service_account(void **unused)
 	expect_pod("a", "https", "KUBERNETES_SERVICE_PORT is not a port");
 }
 
+static void expect_url(const char *server, const char *name, const char *want)
+{
+	struct kube_url u;
+	char text[512];
+
+	assert_int_equal(kube_url_make(server, name, &u), 0);
+	snprintf(text, sizeof(text), "%s|%s|%s", u.base, u.connect_to ?: "", u.host ?: "");
+	kube_url_done(&u);
+	assert_string_equal(text, want);
+}
+
+static void urls_go_by_the_name_of_the_certificate(void **unused)
+{
+	expect_url("https://10.0.0.1:6443", NULL, "https://10.0.0.1:6443||");
+	expect_url("https://10.0.0.1:6443", "api.example",
+		   "https://api.example:6443|api.example:6443:10.0.0.1:6443|Host: 10.0.0.1:6443");
+	expect_url("https://[fd00::1]/k8s/c-1", "api",
+		   "https://api:443/k8s/c-1|api:443:[fd00::1]:443|Host: [fd00::1]:443");
+	expect_url("http://host", "::1", "http://[::1]:80|[::1]:80:host:80|Host: host:80");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +218,7 @@ int main(void)
 		cmocka_unit_test(what_we_do_not_do_is_refused),
 		cmocka_unit_test(errors_name_file_context_and_field),
 		cmocka_unit_test(a_pod_has_a_service_account),
+		cmocka_unit_test(urls_go_by_the_name_of_the_certificate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "controller/kube/kube_parts.h"
+#include "controller/kube/kube_client.h"
 #include "lib/json/json.h"
 
 #define AT_ONCE 8
@@ -151,12 +151,14 @@ static enum kube_verdict on_done(struct kube_request *q, const struct kube_outco
 
 static int ask(struct kube_doubt *d, struct err *err)
 {
-	AUTO(free) char *path = NULL, *name = kube_url_escape(d->name);
+	AUTO(curl_free) char *name = curl_easy_escape(NULL, d->name, 0);
 	struct kube *k = d->kube;
-	int r;
+	int r = name ? json_stream_new_deep(KUBE_OBJECT_MAX, KUBE_OBJECT_DEPTH, on_object, d,
+					    &d->splitter)
+		     : -ENOMEM;
 
-	if (!name || asprintf(&path, "/api/v1/nodes/%s", name) < 0)
-		path = NULL;
+	if (r < 0)
+		return err_set(err, r, "%s", strerror(-r));
 	d->overtaken = false;
 	d->request.kube = k;
 	d->request.verb = KUBE_GET;
@@ -164,16 +166,12 @@ static int ask(struct kube_doubt *d, struct err *err)
 	d->request.on_data = on_data;
 	d->request.on_done = on_done;
 	d->request.arg = d;
-	r = path ? json_stream_new_deep(KUBE_OBJECT_MAX, KUBE_OBJECT_DEPTH, on_object, d,
-					&d->splitter)
-		 : -ENOMEM;
-	r = r ?: kube_request_start(&d->request, path, k->options.request_ms, err);
-	if (r < 0) {
+	r = kube_request_start(&d->request, k->options.request_ms, err, "/api/v1/nodes/%s", name);
+	if (r < 0)
 		json_stream_free(TAKE(d->splitter));
-		return err->text[0] ? r : err_set(err, r, "%s", strerror(-r));
-	}
-	k->asking++;
-	return 0;
+	else
+		k->asking++;
+	return r;
 }
 
 static bool waiting(struct kube *k)

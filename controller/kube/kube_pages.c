@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "controller/kube/kube_parts.h"
+#include "controller/kube/kube_client.h"
 #include "lib/json/json.h"
 
 #define CONTINUE_MAX 16384
@@ -74,8 +74,8 @@ static int take_envelope(struct kube *k, struct json_object *envelope, struct er
 	/* All pages are of one version; the first's is the safe one. */
 	if (!k->list_version)
 		k->list_version = strdup(version);
-	free(k->next_page);
-	k->next_page = *more ? kube_url_escape(more) : NULL;
+	curl_free(k->next_page);
+	k->next_page = *more ? curl_easy_escape(NULL, more, 0) : NULL;
 	if (!k->list_version || (*more && !k->next_page))
 		return err_set(err, -ENOMEM, "out of memory");
 	return 0;
@@ -83,7 +83,7 @@ static int take_envelope(struct kube *k, struct json_object *envelope, struct er
 
 static void forget(struct kube *k)
 {
-	free(TAKE(k->next_page));
+	curl_free(TAKE(k->next_page));
 	free(TAKE(k->list_version));
 }
 
@@ -120,30 +120,28 @@ static enum kube_verdict on_done(struct kube_request *q, const struct kube_outco
 void kube_list_start(struct kube *k)
 {
 	struct kube_outcome failed = { .verdict = KUBE_FAILED };
-	AUTO(free) char *path = NULL;
 	int r;
 
-	/* Without a resourceVersion: what the cluster's store has now, not a cache of it. */
-	if (asprintf(&path, "/api/v1/nodes?limit=%u%s%s", k->options.page,
-		     k->next_page ? "&continue=" : "", k->next_page ?: "") < 0)
-		path = NULL;
 	if (!k->next_page) {
 		forget(k);
 		kube_view_list_begin(k->view);
 	}
 	kube_list_free(TAKE(k->pages));
-	r = path ? kube_list_new(KUBE_OBJECT_MAX, on_item, k, &k->pages) : -ENOMEM;
+	r = kube_list_new(KUBE_OBJECT_MAX, on_item, k, &k->pages);
 	k->request.verb = KUBE_LIST;
 	k->request.on_ok = NULL;
 	k->request.on_data = on_data;
 	k->request.on_done = on_done;
+	/* Without a resourceVersion: what the cluster's store has now, not a cache of it. */
 	if (r == 0)
-		r = kube_request_start(&k->request, path, k->options.request_ms, &failed.text);
+		r = kube_request_start(&k->request, k->options.request_ms, &failed.text,
+				       "/api/v1/nodes?limit=%u%s%s", k->options.page,
+				       k->next_page ? "&continue=" : "", k->next_page ?: "");
+	else
+		err_set(&failed.text, r, "%s", strerror(-r));
 	if (r < 0) {
 		forget(k);
 		kube_list_free(TAKE(k->pages));
-		if (!failed.text.text[0])
-			err_set(&failed.text, 0, "%s", strerror(-r));
 		kube_failed(k, &failed);
 	}
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One GET to the API server: who we are, the deadline, and what the answer comes to. */
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 
-#include "controller/kube/kube_parts.h"
+#include "controller/kube/kube_client.h"
 #include "lib/base/clock.h"
 #include "lib/base/secret.h"
 
@@ -182,11 +183,11 @@ static int on_data(const char *data, size_t n, void *arg)
 
 /* --- interface ------------------------------------------------------------------------------ */
 
-int kube_request_start(struct kube_request *q, const char *path, uint32_t timeout_ms,
-		       struct err *err)
+int kube_request_start(struct kube_request *q, uint32_t timeout_ms, struct err *err,
+		       const char *path, ...)
 {
 	struct kube *k = q->kube;
-	AUTO(free) char *url = NULL;
+	AUTO(free) char *printed = NULL, *url = NULL;
 	struct http_request http = {
 		.connect_to = k->connect_to,
 		.connect_timeout_ms = CONNECT_TIMEOUT_MS,
@@ -197,23 +198,24 @@ int kube_request_start(struct kube_request *q, const char *path, uint32_t timeou
 		.on_done = on_done,
 		.arg = q,
 	};
+	va_list args;
 	int r = fresh_token(k, err);
 
 	if (r < 0)
 		return r;
+	va_start(args, path);
+	if (vasprintf(&printed, path, args) < 0)
+		printed = NULL;
+	va_end(args);
+	if (!printed || asprintf(&url, "%s%s", k->url.base, printed) < 0)
+		url = NULL;
 	q->status = 0;
 	q->error_len = 0;
 	q->reason.text[0] = '\0';
 	q->headers = make_headers(k);
-	if (asprintf(&url, "%s%s", k->url.base, path) < 0)
-		url = NULL;
-	if (!q->headers || !url) {
-		free_headers(TAKE(q->headers));
-		return err_set(err, -ENOMEM, "out of memory");
-	}
 	http.url = url;
 	http.headers = q->headers;
-	r = http_get(k->http, &http, &q->http);
+	r = q->headers && url ? http_get(k->http, &http, &q->http) : -ENOMEM;
 	if (r < 0) {
 		free_headers(TAKE(q->headers));
 		return err_set(err, r, "%s", strerror(-r));

@@ -2,33 +2,21 @@
 #include "controller/kube/kube_view.h"
 
 #include <errno.h>
-#include <search.h>
-#include <stdbool.h>
 #include <string.h>
+
+#include "lib/base/array.h"
 
 struct known {
 	struct hash digest; /* all zero: expected, never told */
 	unsigned list;      /* the last one that had it */
-	const char *uid;
-	char name[];
+	char *name, *uid;
 };
 
 struct kube_view {
-	void *tree; /* tsearch, by name */
-	size_t count;
+	struct known *v; /* by name */
+	size_t n, room;
 	unsigned list;
 };
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct known *)a)->name, ((const struct known *)b)->name);
-}
-
-/* Look-ups compare a bare name. */
-static int name_first(const void *a, const void *b)
-{
-	return strcmp(a, ((const struct known *)b)->name);
-}
 
 int kube_view_new(struct kube_view **ret)
 {
@@ -36,42 +24,45 @@ int kube_view_new(struct kube_view **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
+static void known_done(struct known *k)
+{
+	free(k->name);
+	free(k->uid);
+}
+
 void kube_view_free(struct kube_view *v)
 {
 	if (!v)
 		return;
-	tdestroy(v->tree, free);
+	for (size_t i = 0; i < v->n; i++)
+		known_done(&v->v[i]);
+	array_done(v);
 	free(v);
 }
 
 size_t kube_view_count(const struct kube_view *v)
 {
-	return v->count;
+	return v->n;
 }
 
 static struct known *find(const struct kube_view *v, const char *name)
 {
-	struct known *const *node = tfind(name, &v->tree, name_first);
-
-	return node ? *node : NULL;
+	return array_find(v->v, v->n, k, strcmp(k->name, name));
 }
 
-static int add(struct kube_view *v, const char *name, const char *uid, struct hash digest)
+static int add(struct kube_view *v, const char *name, const char *uid, struct hash digest,
+	       unsigned list)
 {
-	size_t n = strlen(name) + 1;
-	struct known *k = calloc(1, sizeof(*k) + n + strlen(uid) + 1);
+	size_t at = array_place(v->v, v->n, k, strcmp(k->name, name));
+	struct known new = {
+		.name = strdup(name), .uid = strdup(uid), .digest = digest, .list = list
+	};
 
-	if (!k)
-		return -ENOMEM;
-	memcpy(k->name, name, n);
-	k->uid = strcpy(k->name + n, uid);
-	k->digest = digest;
-	k->list = v->list;
-	if (!tsearch(k, &v->tree, by_name)) {
-		free(k);
+	if (!new.name || !new.uid || !array_insert(v, at)) {
+		known_done(&new);
 		return -ENOMEM;
 	}
-	v->count++;
+	v->v[at] = new;
 	return KUBE_NEWS;
 }
 
@@ -80,7 +71,7 @@ int kube_view_take(struct kube_view *v, const char *name, const char *uid, struc
 	struct known *k = find(v, name);
 
 	if (!k)
-		return add(v, name, uid, digest);
+		return add(v, name, uid, digest, v->list);
 	k->list = v->list;
 	if (strcmp(k->uid, uid) != 0)
 		return KUBE_OTHER_UID;
@@ -93,15 +84,11 @@ int kube_view_take(struct kube_view *v, const char *name, const char *uid, struc
 int kube_view_expect(struct kube_view *v, const char *name, const char *uid)
 {
 	const struct known *k = find(v, name);
-	int r;
 
 	if (k)
 		return strcmp(k->uid, uid) == 0 ? KUBE_NO_NEWS : KUBE_OTHER_UID;
-	r = add(v, name, uid, (struct hash){ 0 });
 	/* No list had it so far, not even the one under way. */
-	if (r == KUBE_NEWS)
-		find(v, name)->list = v->list - 1;
-	return r;
+	return add(v, name, uid, (struct hash){ 0 }, v->list - 1);
 }
 
 const char *kube_view_uid(const struct kube_view *v, const char *name)
@@ -125,38 +112,21 @@ void kube_view_forget(struct kube_view *v, const char *name, const char *uid)
 
 	if (!k || strcmp(k->uid, uid) != 0)
 		return;
-	tdelete(k, &v->tree, by_name);
-	free(k);
-	v->count--;
+	known_done(k);
+	array_remove(v, (size_t)(k - v->v));
 }
-
-/* --- lists ---------------------------------------------------------------------------------- */
 
 void kube_view_list_begin(struct kube_view *v)
 {
 	v->list++;
 }
 
-struct walk {
-	unsigned list;
-	kube_missing_fn *fn;
-	void *arg;
-	int r;
-};
-
-static void look(const void *node, VISIT visit, void *arg)
-{
-	const struct known *k = *(struct known *const *)node;
-	struct walk *w = arg;
-
-	if ((visit == postorder || visit == leaf) && w->r >= 0 && k->list != w->list)
-		w->r = w->fn(k->name, k->uid, w->arg);
-}
-
 int kube_view_list_end(struct kube_view *v, kube_missing_fn *fn, void *arg)
 {
-	struct walk w = { .list = v->list, .fn = fn, .arg = arg };
+	int r = 0;
 
-	twalk_r(v->tree, look, &w);
-	return w.r < 0 ? w.r : 0;
+	for (size_t i = 0; r >= 0 && i < v->n; i++)
+		if (v->v[i].list != v->list)
+			r = fn(v->v[i].name, v->v[i].uid, arg);
+	return r < 0 ? r : 0;
 }

@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "controller/kube/kube_url.h"
 #include "controller/kube/kube_view.h"
 
 static const struct hash one = { 1, 0 }, two = { 2, 0 };
@@ -82,38 +81,12 @@ static void expected_ones_are_missed(void **unused)
 	expect_missing(v, "a/u1 c/u3 ");
 }
 
-static void expect_url(const char *server, const char *name, const char *want)
-{
-	struct kube_url u;
-	char text[512];
-
-	assert_int_equal(kube_url_make(server, name, &u), 0);
-	snprintf(text, sizeof(text), "%s|%s|%s", u.base, u.connect_to ?: "", u.host ?: "");
-	kube_url_done(&u);
-	assert_string_equal(text, want);
-}
-
-static void urls_go_by_the_name_of_the_certificate(void **unused)
-{
-	char *escaped = kube_url_escape("a+b/c=&é~");
-
-	assert_string_equal(escaped, "a%2Bb%2Fc%3D%26%C3%A9~");
-	free(escaped);
-	expect_url("https://10.0.0.1:6443", NULL, "https://10.0.0.1:6443||");
-	expect_url("https://10.0.0.1:6443", "api.example",
-		   "https://api.example:6443|api.example:6443:10.0.0.1:6443|Host: 10.0.0.1:6443");
-	expect_url("https://[fd00::1]/k8s/c-1", "api",
-		   "https://api:443/k8s/c-1|api:443:[fd00::1]:443|Host: [fd00::1]:443");
-	expect_url("http://host", "::1", "http://[::1]:80|[::1]:80:host:80|Host: host:80");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_news_is_news),
 		cmocka_unit_test(a_list_names_what_it_does_not_have),
 		cmocka_unit_test(expected_ones_are_missed),
-		cmocka_unit_test(urls_go_by_the_name_of_the_certificate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

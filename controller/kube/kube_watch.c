@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "controller/kube/kube_parts.h"
+#include "controller/kube/kube_client.h"
 #include "lib/base/clock.h"
 #include "lib/json/json.h"
 
@@ -168,31 +168,28 @@ static uint32_t how_long(uint32_t least)
 void kube_watch_start(struct kube *k)
 {
 	struct kube_outcome failed = { .verdict = KUBE_FAILED };
-	AUTO(free) char *path = NULL, *version = kube_url_escape(k->version);
+	AUTO(curl_free) char *version = curl_easy_escape(NULL, k->version, 0);
 	int r;
 
 	k->seconds = how_long(k->options.watch_s);
 	k->moved = false;
 	k->opened = clock_monotonic_us();
-	if (!version || asprintf(&path,
-				 "/api/v1/"
-				 "nodes?watch=true&allowWatchBookmarks=true&resourceVersion=%s&"
-				 "timeoutSeconds=%u",
-				 version, k->seconds) < 0)
-		path = NULL;
 	json_stream_free(TAKE(k->events));
-	r = path ? json_stream_new_deep(KUBE_OBJECT_MAX, KUBE_OBJECT_DEPTH, on_event, k, &k->events)
-		 : -ENOMEM;
+	r = version ? json_stream_new_deep(KUBE_OBJECT_MAX, KUBE_OBJECT_DEPTH, on_event, k,
+					   &k->events)
+		    : -ENOMEM;
 	k->request.verb = KUBE_WATCH;
 	k->request.on_ok = on_ok;
 	k->request.on_data = on_data;
 	k->request.on_done = on_done;
 	if (r == 0)
-		r = kube_request_start(&k->request, path, k->seconds * 1000 + k->options.margin_ms,
-				       &failed.text);
-	if (r < 0) {
-		if (!failed.text.text[0])
-			err_set(&failed.text, 0, "%s", strerror(-r));
+		r = kube_request_start(&k->request, k->seconds * 1000 + k->options.margin_ms,
+				       &failed.text,
+				       "/api/v1/nodes?watch=true&allowWatchBookmarks=true"
+				       "&resourceVersion=%s&timeoutSeconds=%u",
+				       version, k->seconds);
+	else
+		err_set(&failed.text, r, "%s", strerror(-r));
+	if (r < 0)
 		kube_failed(k, &failed);
-	}
 }

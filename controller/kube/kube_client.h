@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside kube.h: requests, list, watch and doubts share this. */
+/*
+ * The client inside: what its requests, list, watch and doubts share.
+ *
+ *   kube -> list (kube_pages), then watch (kube_watch) -> kube_take -> handlers
+ *                                     perhaps gone -> kube_doubt
+ *   all of them -> kube_request -> libcurl
+ */
 #pragma once
 
 #include <sys/queue.h>
@@ -8,7 +14,6 @@
 #include "controller/kube/kube_config.h"
 #include "controller/kube/kube_list.h"
 #include "controller/kube/kube_reply.h"
-#include "controller/kube/kube_url.h"
 #include "controller/kube/kube_view.h"
 #include "lib/http/http.h"
 #include "lib/json/json_stream.h"
@@ -18,6 +23,8 @@
 #define KUBE_OBJECT_DEPTH 64
 /* Error replies: of more than this nothing is kept. */
 #define KUBE_ERROR_MAX 16384
+
+AUTO_DEFINE(char *, curl_free)
 
 struct kube_request;
 
@@ -100,8 +107,9 @@ struct kube {
 };
 
 /* kube_request.c */
-int kube_request_start(struct kube_request *q, const char *path, uint32_t timeout_ms,
-		       struct err *err);
+/* The path is printed. 0 or a negative errno with a sentence. */
+int kube_request_start(struct kube_request *q, uint32_t timeout_ms, struct err *err,
+		       const char *path, ...) PRINTF_LIKE(4, 5);
 void kube_request_cancel(struct kube_request *q);
 
 /* kube.c */
