@@ -8,7 +8,7 @@ static void expect(const char *expired, const char *want)
 	AUTO_DONE(plans_done) struct plans plans = { 0 };
 	AUTO(free) char *text = NULL;
 
-	leases_decide(lease_view_mirror(view), expired, &plans);
+	leases_decide(&view->mirror, expired, &plans);
 	text = plans_print(&plans);
 	assert_string_equal(text, want);
 }

@@ -150,7 +150,7 @@ static enum lease_verdict put_block(struct deciding *d, const struct block *bloc
 	txn_then(&d->plan->txn, op_put(key, value));
 	if (d->call->verb == LEASE_RESERVE || d->call->verb == LEASE_UNRESERVE)
 		d->ret->answer = strdup("");
-	else if (lease_render(block, NULL, lease_view_vxlan(d->view), &d->ret->answer, NULL) < 0)
+	else if (lease_render(block, NULL, &d->view->vxlan, &d->ret->answer, NULL) < 0)
 		d->ret->answer = NULL;
 	return d->ret->answer && !plans_failed(&d->ret->plans) ? LEASE_DO : out_of_memory(d);
 }
@@ -183,8 +183,7 @@ static enum lease_verdict hold_extent(struct deciding *d)
 	if (mirror_find(d->mirror, key))
 		return LEASE_DO;
 	/* Nobody has cut anything in this network since we looked for overlaps. */
-	txn_if_prefix(&d->plan->txn, all,
-		      if_none_made_after(NULL, NULL, lease_view_revision(d->view)));
+	txn_if_prefix(&d->plan->txn, all, if_none_made_after(NULL, NULL, d->view->mirror.revision));
 	memcpy(extent.made, d->clock->now, sizeof(extent.made));
 	if (extent_encode(&extent, &value) < 0)
 		return out_of_memory(d);
@@ -356,7 +355,7 @@ static enum lease_verdict repeat(struct deciding *d, const struct mirrored *e,
 	plan_if_seen(d->plan, d->mirror, "recovery");
 	plan_if_seen(d->plan, d->mirror, e->kv.key);
 	txn_then(&d->plan->txn, op_get(e->kv.key));
-	if (lease_render(block, NULL, lease_view_vxlan(d->view), &d->ret->answer, NULL) < 0 ||
+	if (lease_render(block, NULL, &d->view->vxlan, &d->ret->answer, NULL) < 0 ||
 	    plans_failed(&d->ret->plans))
 		return out_of_memory(d);
 	return LEASE_DO;
@@ -542,7 +541,7 @@ enum lease_verdict lease_decide(const struct lease_view *view, const struct leas
 {
 	struct deciding d = {
 		.view = view,
-		.mirror = lease_view_mirror(view),
+		.mirror = &view->mirror,
 		.call = call,
 		.wish = wish ?: &nothing,
 		.clock = clock,

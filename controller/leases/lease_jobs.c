@@ -187,7 +187,7 @@ static void applied(struct job *j, int64_t revision)
 	j->revision = revision;
 	j->until = timers_now(j->jobs->o.timers) + SEEN_MS;
 	/* One that only read changed nothing that the view could see. */
-	if (j->repeated || revision <= lease_view_revision(j->jobs->o.view))
+	if (j->repeated || revision <= j->jobs->o.view->mirror.revision)
 		answer(j);
 	else if (!j->jobs->tick.set)
 		timer_set(j->jobs->o.timers, &j->jobs->tick, TICK_MS, TICK_MS / 4);
@@ -323,7 +323,7 @@ static void start(struct job *j)
 static void look_once(struct lease_jobs *jobs)
 {
 	uint64_t now = timers_now(jobs->o.timers);
-	int64_t seen = lease_view_revision(jobs->o.view);
+	int64_t seen = jobs->o.view->mirror.revision;
 	struct job *next;
 	bool waits = false;
 

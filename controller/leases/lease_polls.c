@@ -100,7 +100,7 @@ static void reply(struct serve_request *request, char *text, void **kept)
 static void reply_snapshot(const struct lease_polls *p, struct serve_request *request,
 			   struct lease_network *network, const struct prefix *one, int64_t cursor)
 {
-	void **kept = one ? NULL : lease_network_answer(network);
+	void **kept = one ? NULL : &network->answer;
 	char *text = NULL;
 
 	if (kept && *kept)
@@ -234,7 +234,7 @@ static void wait_for_change(struct lease_polls *p, struct serve_request *request
 		poll_free(q);
 		return;
 	}
-	if (cursor <= lease_view_revision(p->o.view) || cursor <= p->known)
+	if (cursor <= p->o.view->mirror.revision || cursor <= p->known)
 		return;
 	/* One that is under way was asked before this client came. */
 	q->probe = p->round + 1;

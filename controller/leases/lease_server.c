@@ -125,7 +125,7 @@ static void show_config(const struct lease_server *s, struct serve_request *requ
 			const char *network)
 {
 	const struct pool_view *p = lease_view_pool(s->view, network);
-	struct lease_network_config c = { .vxlan = *lease_view_vxlan(s->view) };
+	struct lease_network_config c = { .vxlan = s->view->vxlan };
 	AUTO(free) char *text = NULL;
 	int r;
 
@@ -440,7 +440,6 @@ void lease_server_reload(struct lease_server *s)
 void lease_server_metrics(const struct lease_server *s, struct metrics *m)
 {
 	struct lease_jobs_stats stats;
-	const struct lease_network *n;
 
 	if (!s)
 		return;
@@ -448,9 +447,11 @@ void lease_server_metrics(const struct lease_server *s, struct metrics *m)
 	if (lease_view_ready(s->view)) {
 		metrics_family(m, "roost_lease_leases", METRIC_GAUGE,
 			       "Leases that this server shows, by network.");
-		for (size_t i = 0; (n = lease_view_nth(s->view, i)); i++)
-			metrics_count(m, LABELS({ "network", lease_network_name(n) }),
-				      lease_network_leases(n));
+		for (size_t i = 1; i < s->view->networks.n; i++) {
+			const struct lease_network *n = s->view->networks.v[i];
+
+			metrics_count(m, LABELS({ "network", n->name }), n->shown.n);
+		}
 	}
 	metrics_one(m, "roost_lease_polls", METRIC_GAUGE, "Clients that wait for a change.",
 		    (double)lease_polls_waiting(s->polls));

@@ -5,63 +5,31 @@
 #include <string.h>
 
 #include "controller/leases/lease_api.h"
-#include "controller/leases/lease_view_parts.h"
 #include "lib/model/lease_holder.h"
-
-struct lease_view {
-	struct mirror mirror;
-	void (*done)(void *answer);
-	bool in_sync, anew, failed;
-	size_t n_leases, n_indexes; /* blocks of holders, and what they have as index */
-	bool went_back;             /* etcd did, once at least */
-	int64_t began;              /* the revision from which on it was followed after that */
-	uint32_t before;            /* the highest number of a recovery that was known then */
-	uint32_t number;            /* of the recovery that stands in etcd */
-	char recovery[ID_TEXT];
-	bool recovering;       /* it is open, or cannot be read */
-	bool changed;          /* since the last settling */
-	int64_t open_revision; /* of what is being told */
-	/* What the pools and settings of the mirror mean. */
-	struct config_vxlan vxlan;
-	struct pool *pools;
-	struct pool_input *inputs;
-	struct extent *extents;
-	const struct extent **extent_list;
-	size_t n_pools, n_inputs, n_extents;
-	struct pool_views views;
-	struct lease_network **networks; /* the first: the list of them */
-	size_t n_networks;
-};
 
 /* --- networks ------------------------------------------------------------------------------- */
 
 struct lease_network *lease_view_network(const struct lease_view *v, const char *name)
 {
-	for (size_t i = 0; i < v->n_networks; i++)
-		if (strcmp(v->networks[i]->name, name) == 0)
-			return v->networks[i];
+	for (size_t i = 0; i < v->networks.n; i++)
+		if (strcmp(v->networks.v[i]->name, name) == 0)
+			return v->networks.v[i];
 	return NULL;
-}
-
-const struct lease_network *lease_view_nth(const struct lease_view *v, size_t i)
-{
-	return i + 1 < v->n_networks ? v->networks[i + 1] : NULL;
 }
 
 static struct lease_network *network(struct lease_view *v, const char *name)
 {
-	struct lease_network *n = lease_view_network(v, name), **more;
+	struct lease_network *n = lease_view_network(v, name);
 
 	if (n)
 		return n;
-	more = reallocarray(v->networks, v->n_networks + 1, sizeof(struct lease_network *));
-	if (more)
-		v->networks = more;
-	if (!more || lease_network_new(name, v->mirror.revision, v->done, &n) < 0) {
+	if (lease_network_new(name, v->mirror.revision, v->done, &n) < 0 ||
+	    array_append(&v->networks, n) < 0) {
+		lease_network_free(n);
 		v->failed = true;
 		return NULL;
 	}
-	return more[v->n_networks++] = n;
+	return n;
 }
 
 int lease_view_new(void (*done)(void *answer), struct lease_view **ret)
@@ -97,9 +65,9 @@ void lease_view_free(struct lease_view *v)
 	if (!v)
 		return;
 	forget_pools(v);
-	for (size_t i = 0; i < v->n_networks; i++)
-		lease_network_free(v->networks[i]);
-	free(v->networks);
+	for (size_t i = 0; i < v->networks.n; i++)
+		lease_network_free(v->networks.v[i]);
+	array_done(&v->networks);
 	mirror_done(&v->mirror);
 	free(v);
 }
@@ -179,7 +147,7 @@ static void tell_network(struct lease_view *v, const char *name, bool removed)
 
 	if (asprintf(&e.text, "{\"type\":\"%s\",\"network\":\"%s\"}", removed ? "removed" : "added",
 		     name) < 0 ||
-	    lease_network_tell(v->networks[0], &e) < 0)
+	    lease_network_tell(v->networks.v[0], &e) < 0)
 		v->failed = true;
 }
 
@@ -188,8 +156,8 @@ static void refresh_pools(struct lease_view *v)
 	struct pools_input in;
 
 	forget_pools(v);
-	for (size_t i = 0; i < v->n_networks; i++)
-		v->networks[i]->had_pool = v->networks[i]->pool != NULL;
+	for (size_t i = 0; i < v->networks.n; i++)
+		v->networks.v[i]->had_pool = v->networks.v[i]->pool != NULL;
 	if (read_pools(v) < 0) {
 		v->failed = true;
 		return;
@@ -206,8 +174,8 @@ static void refresh_pools(struct lease_view *v)
 	for (size_t i = 0; i < v->views.n; i++)
 		if (is_overlay(&v->views.v[i]) && choose(v, v->views.v[i].network))
 			network(v, v->views.v[i].network);
-	for (size_t i = 1; i < v->n_networks; i++) {
-		struct lease_network *n = v->networks[i];
+	for (size_t i = 1; i < v->networks.n; i++) {
+		struct lease_network *n = v->networks.v[i];
 
 		n->pool = choose(v, n->name);
 		if (n->had_pool != (n->pool != NULL))
@@ -361,8 +329,8 @@ bool lease_view_lost(const struct lease_view *v)
 
 static void close_changes(struct lease_view *v, int64_t revision)
 {
-	for (size_t i = 0; i < v->n_networks; i++)
-		switch (lease_network_close(v->networks[i], revision)) {
+	for (size_t i = 0; i < v->networks.n; i++)
+		switch (lease_network_close(v->networks.v[i], revision)) {
 		case 0:
 			break;
 		case 1:
@@ -440,8 +408,8 @@ void lease_view_in_sync(struct lease_view *v, int64_t revision)
 	if (v->anew && v->went_back)
 		v->began = revision;
 	if (v->anew || revision < v->mirror.revision)
-		for (size_t i = 0; i < v->n_networks; i++)
-			lease_network_forget(v->networks[i], revision);
+		for (size_t i = 0; i < v->networks.n; i++)
+			lease_network_forget(v->networks.v[i], revision);
 	v->anew = false;
 	v->mirror.revision = v->open_revision = revision;
 	close_changes(v, revision);
@@ -466,31 +434,73 @@ bool lease_view_ready(const struct lease_view *v)
 	return v->in_sync && !v->failed;
 }
 
-int64_t lease_view_revision(const struct lease_view *v)
-{
-	return v->mirror.revision;
-}
-
-int64_t lease_view_began(const struct lease_view *v)
-{
-	return v->began;
-}
-
-const struct mirror *lease_view_mirror(const struct lease_view *v)
-{
-	return &v->mirror;
-}
-
-const struct config_vxlan *lease_view_vxlan(const struct lease_view *v)
-{
-	return &v->vxlan;
-}
-
 const struct pool_view *lease_view_pool(const struct lease_view *v, const char *name)
 {
 	const struct lease_network *n = lease_view_network(v, name);
 
 	return n ? n->pool : NULL;
+}
+
+static void print_snapshot(const struct lease_view *v, const struct lease_network *n,
+			   const struct prefix *one, FILE *out)
+{
+	const char *comma = "";
+
+	fputs("{\"events\":[],\"snapshot\":[", out);
+	if (one) {
+		fputs(lease_network_find(n, one)->text, out);
+	} else if (!n->name[0]) {
+		for (size_t i = 1; i < v->networks.n; i++) {
+			if (!v->networks.v[i]->pool)
+				continue;
+			fprintf(out, "%s\"%s\"", comma, v->networks.v[i]->name);
+			comma = ",";
+		}
+	} else {
+		for (size_t i = 0; i < n->shown.n; i++)
+			fprintf(out, "%s%s", i ? "," : "", n->shown.v[i].text);
+	}
+	fprintf(out, "],\"cursor\":\"%lld\"}", (long long)v->mirror.revision);
+}
+
+static int render_removed(const struct lease_view *v, const struct prefix *one, char **ret)
+{
+	AUTO(free) char *event = NULL;
+
+	if (lease_removed_render(one, &event) < 0 ||
+	    asprintf(ret, "{\"events\":[%s],\"snapshot\":[],\"cursor\":\"%lld\"}", event,
+		     (long long)v->mirror.revision) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+int lease_view_snapshot(const struct lease_view *v, const struct lease_network *n,
+			const struct prefix *one, char **ret)
+{
+	AUTO(free) char *text = NULL;
+	size_t size = 0;
+	FILE *out;
+
+	if (one && !lease_network_find(n, one))
+		return render_removed(v, one, ret);
+	out = open_memstream(&text, &size);
+	if (!out)
+		return -ENOMEM;
+	print_snapshot(v, n, one, out);
+	if (fclose(out) != 0)
+		return -ENOMEM;
+	*ret = TAKE(text);
+	return 0;
+}
+
+int lease_view_since(const struct lease_view *v, const struct lease_network *n,
+		     const struct prefix *one, int64_t cursor, char **ret)
+{
+	const struct shown *s = one ? lease_network_find(n, one) : NULL;
+
+	if (s && (s->created > cursor || cursor < v->began))
+		return render_removed(v, one, ret);
+	return lease_view_snapshot(v, n, one, ret);
 }
 
 int lease_view_reservations(const struct lease_view *v, const char *name, char **ret)

@@ -8,37 +8,34 @@
  * revisions: a cursor is such a revision, and means the same to every server. What one revision
  * changes travels together, under one cursor. After a listing anew the difference is one change at
  * the revision of the list; after a restore of etcd nothing older than that is known any more.
- *
- * A removed lease is followed by all that its holder still has. flannel's clients keep one
- * forwarding entry for each MAC of a tunnel, and delete it with any lease of that MAC.
  */
 #pragma once
 
+#include "controller/leases/lease_network.h"
 #include "controller/state/mirror.h"
-#include "ipam/allocator/choose.h"
 
-/* As many as etcd's second version kept; who is further behind is given the whole. */
-#define LEASE_CHANGES_MAX 1000
-
-struct lease_view;
-struct lease_network;
-
-/* One lease, or one network, that came or went. */
-struct lease_event {
-	struct prefix subnet;
-	bool removed;
-	bool renewal; /* only its expiration is another */
-	bool again;   /* nothing of it has changed: told for those who forget it, see above */
-	char *text;   /* as in the answer's events */
-	char *holder; /* of one that is removed: whose it was; NULL: of a network */
-};
-
-struct lease_change {
-	int64_t revision;
-	struct lease_event *v;
-	size_t n;
-	bool renewals_only;
-	void *answer; /* the user's own, see below */
+struct lease_view {
+	struct mirror mirror; /* its revision is what a cursor is */
+	void (*done)(void *answer);
+	bool in_sync, anew, failed;
+	size_t n_leases, n_indexes; /* blocks of holders, and what they have as index */
+	bool went_back;             /* etcd did, once at least */
+	int64_t began;              /* the revision from which on it was followed after that */
+	uint32_t before;            /* the highest number of a recovery that was known then */
+	uint32_t number;            /* of the recovery that stands in etcd */
+	char recovery[ID_TEXT];
+	bool recovering;       /* it is open, or cannot be read */
+	bool changed;          /* since the last settling */
+	int64_t open_revision; /* of what is being told */
+	/* What the pools and settings of the mirror mean. */
+	struct config_vxlan vxlan;
+	struct pool *pools;
+	struct pool_input *inputs;
+	struct extent *extents;
+	const struct extent **extent_list;
+	size_t n_pools, n_inputs, n_extents;
+	struct pool_views views;
+	ARRAY(struct lease_network *) networks; /* the first: the list of them */
 };
 
 /* done: releases an answer that a user has kept in a change or network. May be NULL. */
@@ -65,9 +62,6 @@ bool lease_view_settle(struct lease_view *v);
 /* --- what there is -------------------------------------------------------------------------- */
 
 bool lease_view_ready(const struct lease_view *v);
-int64_t lease_view_revision(const struct lease_view *v);
-const struct mirror *lease_view_mirror(const struct lease_view *v);
-const struct config_vxlan *lease_view_vxlan(const struct lease_view *v);
 /* Whether etcd went back and the recovery has not ended: no block is given away. */
 bool lease_view_recovering(const struct lease_view *v);
 /* Whether some holder's index has no block: its lease was lost. Quick, and may be wrong where a
@@ -90,19 +84,3 @@ int lease_view_since(const struct lease_view *v, const struct lease_network *n,
 		     const struct prefix *one, int64_t cursor, char **ret);
 /* [{"Subnet","PublicIP"}] */
 int lease_view_reservations(const struct lease_view *v, const char *network, char **ret);
-
-/* --- what changed --------------------------------------------------------------------------- */
-
-/* Whether all changes after this revision are known. One in the future is for the caller. */
-bool lease_network_remembers(const struct lease_network *n, int64_t cursor);
-/* The first after it; one: that concerns this subnet. Without, renewals are no changes. */
-struct lease_change *lease_network_after(const struct lease_network *n, int64_t cursor,
-					 const struct prefix *one);
-int lease_change_render(const struct lease_change *change, const struct prefix *one, char **ret);
-/* Where a user may keep the answer with the snapshot; it is dropped with the next change. */
-void **lease_network_answer(struct lease_network *n);
-const char *lease_network_name(const struct lease_network *n);
-
-/* for (i = 0; (n = lease_view_nth(v, i)); i++): those with leases, for the metrics. */
-const struct lease_network *lease_view_nth(const struct lease_view *v, size_t i);
-size_t lease_network_leases(const struct lease_network *n);

@@ -44,7 +44,7 @@ static inline int world_teardown(void **unused)
 /* At the present revision: several are of one transaction. */
 static inline void also(const char *key, const char *value)
 {
-	const struct mirrored *old = mirror_find(lease_view_mirror(view), key);
+	const struct mirrored *old = mirror_find(&view->mirror, key);
 	const struct store_kv kv = { .key = key,
 				     .value = value,
 				     .value_len = strlen(value ?: ""),
