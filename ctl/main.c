@@ -28,7 +28,10 @@ static int exit_code(int r)
 
 static int fail(int r, const struct err *err)
 {
-	fprintf(stderr, "roostctl: %s\n", err->text[0] ? err->text : strerror(-r));
+	fprintf(stderr, "roostctl: %s\n",
+		r == -ENOMEM   ? "out of memory"
+		: err->text[0] ? err->text
+			       : strerror(-r));
 	return exit_code(r);
 }
 

@@ -107,7 +107,7 @@ def test_a_deletion_waits_for_every_node_or_not(ctl, etcd):
         etcd.put(PREFIX + f"status/{VPN}/n{i}", "{}")
     said = ctl.run("route delete vpn --force --yes")
     assert said.stdout == "route vpn deleted\n" and etcd.dump(PREFIX) == {}
-    assert "what 120 nodes say of it: n0, n1, n10" in said.stderr
+    assert "the reports of 120 nodes: n0, n1, n10" in said.stderr
     assert "keeps the route in its kernel until the agent starts again" in said.stderr
     etcd.put(PREFIX + f"status/{VPN}/n1", "{}")
     assert ctl.run("route delete vpn --force --yes").stdout == "route vpn deleted\n"

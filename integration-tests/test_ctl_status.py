@@ -138,7 +138,7 @@ def test_status_bgp_and_render_of_a_cluster(pair, build, etcd):
     assert "2 IPv4 and 0 IPv6 routes of protocol 114 (roost) stay as they are" in parts
     assert "BIRD 2" in parts and "answers on /run/bird/bird.ctl" in parts
     assert "no answer on /run/roost/agent.sock: roostd has stopped" in problems
-    assert "roostctl status says more" in ctl.refuses("bgp", 3)
+    assert "see roostctl status" in ctl.refuses("bgp", 3)
     assert "agent.sock" in ctl.refuses("render", 3)
 
 

@@ -93,12 +93,13 @@ static void on_page(const struct store_reply *reply, void *arg)
 
 int ctl_etcd_failed(int r, struct err *err)
 {
-	struct err said = *err;
+	struct err said;
 
-	if (r == -ENOTCONN || r == -ETIMEDOUT || r == -EAGAIN)
-		return err_set(err, r, "%s; check that etcd is running and that --etcd is right",
-			       said.text);
-	return r;
+	if (!err || (r != -ENOTCONN && r != -ETIMEDOUT && r != -EAGAIN))
+		return r;
+	said = *err;
+	return err_set(err, r, "%s; check that etcd is running and that --etcd is right",
+		       said.text);
 }
 
 static int read_range(struct ctl *ctl, const char *key, bool many, struct ctl_kvs *ret,

@@ -305,7 +305,7 @@ int ipam_local_read(struct ctl *ctl, struct ipam_local **ret, struct err *why, s
 
 	*ret = NULL;
 	if (r < 0)
-		return err->text[0] ? r : r;
+		return r;
 	if (r == 0)
 		*ret = TAKE(l);
 	return 0;

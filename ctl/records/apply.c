@@ -259,7 +259,7 @@ int get_run(struct ctl *ctl, struct err *err)
 		unread = unread || r > 0;
 	}
 	if (r < 0 || !array)
-		return err->text[0] ? r : -ENOMEM;
+		return r < 0 ? r : -ENOMEM;
 	if (ctl->out.format != OUT_JSON)
 		r = get_table(ctl, array);
 	else if (ctl->n_args > 1 && json_object_array_length(array) == 1)
