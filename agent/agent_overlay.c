@@ -28,7 +28,7 @@ static void overlay_changed(void *arg)
 	agent_changed(a);
 }
 
-int agent_desire_overlay(struct kernel_desired *ret, void *arg)
+int agent_desire_overlay(struct kernel_wants *ret, void *arg)
 {
 	struct agent *a = arg;
 

@@ -98,7 +98,7 @@ int agent_open_overlay(struct agent *a, struct err *err);
 /* Lets the kernel's part remove what is surplus, once all is known. */
 void agent_open_when_known(struct agent *a);
 void agent_tunnel_changed(void *arg);
-int agent_desire_overlay(struct kernel_desired *ret, void *arg);
+int agent_desire_overlay(struct kernel_wants *ret, void *arg);
 
 /* agent_wire.c */
 int agent_open_parts(struct agent *a, struct err *err);

@@ -76,7 +76,7 @@ static void addresses_known(void *arg)
 
 /* --- static routes -------------------------------------------------------------------------- */
 
-static int statics(struct kernel_desired *ret, void *arg)
+static int statics(struct kernel_wants *ret, void *arg)
 {
 	const struct agent *a = arg;
 

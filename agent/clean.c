@@ -12,11 +12,11 @@
 #include "agent/firewall/firewall_child.h"
 #include "agent/firewall/firewall_netlink.h"
 #include "agent/kernel/kernel.h"
-#include "agent/kernel/kernel_request.h"
 #include "agent/node/lock.h"
 #include "confd/target.h"
 #include "lib/base/files.h"
 #include "lib/base/log.h"
+#include "lib/netlink/request.h"
 
 AUTO_DEFINE(sd_event *, sd_event_unref)
 
@@ -87,7 +87,7 @@ static int find_route(const struct nlmsghdr *hdr, void *arg)
 	struct found *f = arg;
 	struct kroute r, *grown;
 
-	if (hdr->nlmsg_type != RTM_NEWROUTE || message_route(hdr, &r) < 0 ||
+	if (hdr->nlmsg_type != RTM_NEWROUTE || kroute_read(hdr, &r) < 0 ||
 	    r.protocol != RTPROT_BIRD || r.table != RT_TABLE_MAIN)
 		return 0;
 	grown = reallocarray(f->v, f->n + 1, sizeof(*grown));
@@ -98,16 +98,14 @@ static int find_route(const struct nlmsghdr *hdr, void *arg)
 	return 0;
 }
 
-static int clean_bird_routes(struct kern *k, sa_family_t family, struct err *err)
+static int clean_bird_routes(struct netlink *k, sa_family_t family, struct err *err)
 {
-	AUTO(nlmsg_free) struct nl_msg *ask = ask_routes(family, RTPROT_BIRD, RT_TABLE_MAIN, 0);
 	struct found f = { 0 };
-	int r = ask ? kern_dump(k, ask, NULL, find_route, &f, err) : -ENOMEM;
+	int r = netlink_dump(k, ask_routes(family, RTPROT_BIRD, RT_TABLE_MAIN, 0), NULL, find_route,
+			     &f, err);
 
 	for (size_t i = 0; r == 0 && i < f.n; i++) {
-		AUTO(nlmsg_free) struct nl_msg *m = delete_route(&f.v[i]);
-
-		r = m ? kern_request(k, m, err) : -ENOMEM;
+		r = netlink_request(k, delete_route(&f.v[i]), err);
 		/* Of an IPv6 route the dump shows each way out as one, and all go together. */
 		if (r == -ESRCH)
 			r = 0;
@@ -139,13 +137,13 @@ static int restore_config(struct target *t, struct err *err)
 
 static int clean_bird(const struct settings *s, struct err *err)
 {
-	AUTO(kern_close) struct kern *k = NULL;
+	AUTO(netlink_close) struct netlink *k = NULL;
 	struct target t = { 0 };
 	int r;
 
 	if (!open_config(s, &t))
 		return 0;
-	r = kern_open(NETLINK_ROUTE, &k);
+	r = netlink_open(NETLINK_ROUTE, &k);
 	r = r ?: clean_bird_routes(k, AF_INET, err);
 	r = r ?: clean_bird_routes(k, AF_INET6, err);
 	r = r ?: restore_config(&t, err);
@@ -194,9 +192,9 @@ static int clean_kernel(struct err *err)
 
 static int clean_firewall(const char *library, struct err *err)
 {
-	AUTO(kern_close) struct kern *k = NULL;
+	AUTO(netlink_close) struct netlink *k = NULL;
 	/* A kernel without netfilter has no table. */
-	int r = kern_open(NETLINK_NETFILTER, &k) < 0 ? 0 : firewall_table_there(k, err);
+	int r = netlink_open(NETLINK_NETFILTER, &k) < 0 ? 0 : firewall_table_there(k, err);
 
 	if (r > 0)
 		r = firewall_drop(library, err);

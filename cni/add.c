@@ -22,7 +22,7 @@ struct add {
 	struct roost_conf conf;
 	struct giver giver;
 	struct netns netns;
-	struct kern *host, *inside;
+	struct netlink *host, *inside;
 	struct plugin_given given;
 	struct sandbox pod;
 	char *output;
@@ -33,8 +33,8 @@ static void add_done_auto(struct add *a)
 {
 	sandbox_done(&a->pod);
 	plugin_given_done(&a->given);
-	kern_close(a->inside);
-	kern_close(a->host);
+	netlink_close(a->inside);
+	netlink_close(a->host);
 	netns_close(&a->netns);
 	roost_conf_done(&a->conf);
 	free(a->output);
@@ -52,8 +52,8 @@ static int look(struct add *a, struct cni_error *e)
 		r = netns_open(env->netns, env->netns_override, &a->netns, e);
 	if (r < 0)
 		return r;
-	r = kern_open(NETLINK_ROUTE, &a->host);
-	r = r ?: netns_kern(&a->netns, &a->inside);
+	r = netlink_open(NETLINK_ROUTE, &a->host);
+	r = r ?: netns_netlink(&a->netns, &a->inside);
 	if (r < 0)
 		return cni_fail(e, CNI_CODE_IO, "cannot open a netlink socket in %s: %s",
 				env->netns, strerror(-r));

@@ -78,10 +78,10 @@ static int send_detach(const struct cni_call *call, const char *body,
 /* The routes through it go with it, so that the note may free the address at once. */
 static void remove_link(const struct cni_call *call)
 {
-	AUTO(kern_close) struct kern *host = NULL;
+	AUTO(netlink_close) struct netlink *host = NULL;
 	char name[IF_NAME_TEXT];
 	struct err why = { "no netlink socket" };
-	int r = kern_open(NETLINK_ROUTE, &host);
+	int r = netlink_open(NETLINK_ROUTE, &host);
 
 	pod_link_name(call->env.container, call->env.ifname, name);
 	if (r == 0)

@@ -88,12 +88,12 @@ static int recall(const struct cni_call *call, const struct roost_conf *conf, st
 static int check_inside(const struct cni_call *call, const struct sandbox *pod, struct cni_error *e)
 {
 	AUTO_DONE(netns_close) struct netns netns = NETNS_NONE;
-	AUTO(kern_close) struct kern *inside = NULL;
+	AUTO(netlink_close) struct netlink *inside = NULL;
 	int r = netns_open(pod->netns, call->env.netns_override, &netns, e);
 
 	if (r < 0)
 		return r;
-	r = netns_kern(&netns, &inside);
+	r = netns_netlink(&netns, &inside);
 	if (r < 0)
 		return cni_fail(e, CNI_CODE_IO, "cannot look into %s: %s", pod->netns,
 				strerror(-r));

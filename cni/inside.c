@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cni/inside.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/fib_rules.h>
-#include <linux/if_addr.h>
-#include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <netlink/attr.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "cni/message.h"
 #include "cni/veth.h"
+#include "lib/netlink/request.h"
 
 /* Before the main table's rule, which is at 32766. */
 #define RULE_PRIORITY 1000U
 
-int inside_index(struct kern *inside, const char *ifname)
+int inside_index(struct netlink *inside, const char *ifname)
 {
 	struct ifreq request = { 0 };
 
 	/* One call where netlink needs two; it asks in the namespace of the socket. */
 	memcpy(request.ifr_name, ifname, strlen(ifname));
-	if (ioctl(kern_fd(inside), SIOCGIFINDEX, &request) < 0)
+	if (ioctl(netlink_fd(inside), SIOCGIFINDEX, &request) < 0)
 		return -errno;
 	return request.ifr_ifindex;
 }
 
-int inside_is_free(struct kern *host, struct kern *inside, const struct cni_call *call,
+int inside_is_free(struct netlink *host, struct netlink *inside, const struct cni_call *call,
 		   struct cni_error *e)
 {
 	const struct cni_env *env = &call->env;
@@ -91,106 +91,55 @@ static int prepare_ipv6(const struct netns *netns, const struct sandbox *pod, st
 
 /* --- messages ------------------------------------------------------------------------------- */
 
-static struct nl_msg *up_message(int index)
-{
-	const struct ifinfomsg body = { .ifi_index = index,
-					.ifi_flags = IFF_UP,
-					.ifi_change = IFF_UP };
-
-	return message_new(RTM_NEWLINK, 0, &body, sizeof(body));
-}
-
 static struct nl_msg *address_message(int index, const struct address *a)
 {
-	const struct ifaddrmsg body = { .ifa_family = (uint8_t)a->family,
-					.ifa_prefixlen = (uint8_t)address_bits(a),
-					.ifa_flags = a->family == AF_INET6 ? IFA_F_NODAD : 0,
-					.ifa_index = (uint32_t)index };
-	struct nl_msg *m = message_new(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &body, sizeof(body));
-
-	if (m) {
-		message_put_address(m, IFA_LOCAL, a);
-		message_put_address(m, IFA_ADDRESS, a);
-	}
-	return m;
-}
-
-static void put_metrics(struct nl_msg *m, const struct cni_route *route)
-{
-	struct nlattr *metrics;
-
-	if (route->mtu == 0 && route->advmss == 0)
-		return;
-	metrics = nla_nest_start(m, RTA_METRICS);
-	if (route->mtu > 0)
-		nla_put_u32(m, RTAX_MTU, route->mtu);
-	if (route->advmss > 0)
-		nla_put_u32(m, RTAX_ADVMSS, route->advmss);
-	nla_nest_end(m, metrics);
+	return request_address_add(
+		&(struct kaddress){ .link = (uint32_t)index,
+				    .local = *a,
+				    .subnet = prefix_of(a, (uint8_t)address_bits(a)) });
 }
 
 /* gw of family 0: the destination is on the link itself. */
 static struct nl_msg *route_message(int index, const struct cni_route *route)
 {
 	const bool direct = !route->gw.family;
-	const uint32_t table = route->table > 0 ? (uint32_t)route->table : RT_TABLE_MAIN;
-	const struct rtmsg body = {
-		.rtm_family = (uint8_t)route->dst.address.family,
-		.rtm_dst_len = route->dst.length,
-		.rtm_table = table < 256 ? (uint8_t)table : RT_TABLE_UNSPEC,
-		.rtm_protocol = RTPROT_BOOT,
-		.rtm_scope = direct ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE,
-		.rtm_type = RTN_UNICAST,
+	const struct kroute r = {
+		.table = route->table > 0 ? (uint32_t)route->table : RT_TABLE_MAIN,
+		.dst = route->dst,
+		.metric = route->priority > 0 ? (uint32_t)route->priority : 0,
 		/* Whatever the routes of other interfaces say of the gateway, it is here. */
-		.rtm_flags = direct ? 0 : RTNH_F_ONLINK,
+		.hop = { .gateway = route->gw, .oif = (uint32_t)index, .onlink = !direct },
+		.type = RTN_UNICAST,
+		.scope = direct ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE,
+		.protocol = RTPROT_BOOT,
 	};
-	struct nl_msg *m = message_new(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &body,
-				       sizeof(body));
 
-	if (!m)
-		return NULL;
-	if (route->dst.length > 0)
-		message_put_address(m, RTA_DST, &route->dst.address);
-	if (!direct)
-		message_put_address(m, RTA_GATEWAY, &route->gw);
-	nla_put_u32(m, RTA_OIF, (uint32_t)index);
-	nla_put_u32(m, RTA_TABLE, table);
-	if (route->priority > 0)
-		nla_put_u32(m, RTA_PRIORITY, route->priority);
-	put_metrics(m, route);
-	return m;
+	return request_route_add_metrics(&r, route->mtu, route->advmss);
 }
 
 static struct nl_msg *neighbour_message(int index, const struct address *gateway)
 {
-	const struct ndmsg body = { .ndm_family = (uint8_t)gateway->family,
-				    .ndm_ifindex = index,
-				    .ndm_state = NUD_PERMANENT };
-	struct nl_msg *m = message_new(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, &body,
-				       sizeof(body));
-
-	if (m) {
-		message_put_address(m, NDA_DST, gateway);
-		nla_put(m, NDA_LLADDR, sizeof(pod_link_host_mac.bytes), pod_link_host_mac.bytes);
-	}
-	return m;
+	return request_neighbour_set(&(struct kneighbour){
+		.link = (uint32_t)index, .address = *gateway, .mac = pod_link_host_mac });
 }
 
 /* table 0: of any. */
-static struct nl_msg *rule_message(int type, int flags, const struct address *from, uint32_t table)
+static struct nl_msg *rule_message(int type, unsigned flags, const struct address *from,
+				   uint32_t table)
 {
 	const struct fib_rule_hdr body = { .family = (uint8_t)from->family,
 					   .src_len = (uint8_t)address_bits(from),
 					   .action = FR_ACT_TO_TBL };
-	struct nl_msg *m = message_new(type, flags, &body, sizeof(body));
+	struct nl_msg *m = request_new(type, flags, &body, sizeof(body));
+	int err;
 
-	if (m) {
-		message_put_address(m, FRA_SRC, from);
-		nla_put_u32(m, FRA_PRIORITY, RULE_PRIORITY);
-		if (table)
-			nla_put_u32(m, FRA_TABLE, table);
-	}
-	return m;
+	if (!m)
+		return NULL;
+	err = request_put_address(m, FRA_SRC, from);
+	err = err ?: nla_put_u32(m, FRA_PRIORITY, RULE_PRIORITY);
+	if (table)
+		err = err ?: nla_put_u32(m, FRA_TABLE, table);
+	return request_whole(m, err);
 }
 
 /* --- a batch that can say what was refused -------------------------------------------------- */
@@ -202,7 +151,7 @@ struct step {
 };
 
 struct batch {
-	struct kern_op *ops;
+	struct netlink_op *ops;
 	struct step *steps;
 	size_t n;
 	bool no_memory;
@@ -250,16 +199,16 @@ static void add_route(struct batch *b, int index, const struct cni_route *route)
 }
 
 /* Sends all; a route that is there already is noted in taken, by family. */
-static int batch_run(struct kern *inside, struct batch *b, const struct sandbox *pod, bool taken[2],
-		     struct cni_error *e)
+static int batch_run(struct netlink *inside, struct batch *b, const struct sandbox *pod,
+		     bool taken[2], struct cni_error *e)
 {
-	int r = b->no_memory ? -ENOMEM : kern_batch(inside, b->ops, b->n);
+	int r = b->no_memory ? -ENOMEM : netlink_batch(inside, b->ops, b->n);
 
 	if (r < 0)
 		return cni_fail(e, CNI_CODE_IO, "cannot set up %s in %s: %s", pod->ifname,
 				pod->netns, strerror(-r));
 	for (size_t i = 0; i < b->n; i++) {
-		const struct kern_op *op = &b->ops[i];
+		const struct netlink_op *op = &b->ops[i];
 		const struct step *step = &b->steps[i];
 
 		if (op->result >= 0 || step->may_fail)
@@ -285,7 +234,7 @@ static struct cni_route link_route(const struct address *gateway)
 				   CNI_ROUTE_NONE };
 }
 
-static int set_up(struct kern *inside, const struct sandbox *pod, int index, bool taken[2],
+static int set_up(struct netlink *inside, const struct sandbox *pod, int index, bool taken[2],
 		  struct cni_error *e)
 {
 	AUTO_DONE(batch_done) struct batch b;
@@ -293,7 +242,7 @@ static int set_up(struct kern *inside, const struct sandbox *pod, int index, boo
 
 	if (batch_init(&b, 5 + pod->n_addresses + pod->n_routes) < 0)
 		return cni_no_memory(e);
-	add(&b, up_message(index), "link");
+	add(&b, request_link_up((uint32_t)index, NULL), "link");
 	for (size_t i = 0; i < pod->n_addresses; i++)
 		add(&b, address_message(index, &pod->addresses[i]), "address %s",
 		    address_print(&pod->addresses[i], text));
@@ -313,8 +262,8 @@ static int set_up(struct kern *inside, const struct sandbox *pod, int index, boo
 }
 
 /* The pod's routes are another interface's: what comes from these addresses gets its own. */
-static int set_aside(struct kern *inside, const struct sandbox *pod, int index, sa_family_t family,
-		     struct cni_error *e)
+static int set_aside(struct netlink *inside, const struct sandbox *pod, int index,
+		     sa_family_t family, struct cni_error *e)
 {
 	AUTO_DONE(batch_done) struct batch b;
 	const struct address gateway = pod_gateway(family);
@@ -340,7 +289,7 @@ static int set_aside(struct kern *inside, const struct sandbox *pod, int index, 
 	return batch_run(inside, &b, pod, NULL, e);
 }
 
-int inside_make(struct kern *inside, const struct netns *netns, const struct sandbox *pod,
+int inside_make(struct netlink *inside, const struct netns *netns, const struct sandbox *pod,
 		struct cni_error *e)
 {
 	bool taken[2] = { false, false };
@@ -358,7 +307,7 @@ int inside_make(struct kern *inside, const struct netns *netns, const struct san
 	return r;
 }
 
-void inside_unmake(struct kern *inside, const struct sandbox *pod)
+void inside_unmake(struct netlink *inside, const struct sandbox *pod)
 {
 	AUTO_DONE(batch_done) struct batch b;
 
@@ -366,5 +315,5 @@ void inside_unmake(struct kern *inside, const struct sandbox *pod)
 		return;
 	for (size_t i = 0; i < pod->n_addresses; i++)
 		add(&b, rule_message(RTM_DELRULE, 0, &pod->addresses[i], 0), "rule");
-	kern_batch(inside, b.ops, b.n);
+	netlink_batch(inside, b.ops, b.n);
 }

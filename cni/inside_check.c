@@ -3,29 +3,16 @@
  * inside.h read back. Whether the link has its carrier is not asked: the kernel notes that a moment
  * after ADD has returned, and the runtime may ask at once.
  */
-#include <linux/neighbour.h>
+#include <errno.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <string.h>
 #include <strings.h>
 
 #include "cni/inside.h"
-#include "cni/message.h"
+#include "lib/netlink/request.h"
 
 #define MISSING(e, ...) cni_fail(e, CNI_CODE_OTHER_ADDRESSES, __VA_ARGS__)
-
-/* libnl's readers want it so, and write nothing. */
-static struct nlattr *attribute(const struct nlmsghdr *hdr, size_t header, int type)
-{
-	return nlmsg_find_attr((struct nlmsghdr *)(uintptr_t)hdr, (int)header, type);
-}
-
-static bool is_address(struct nlattr *a, const struct address *want)
-{
-	const size_t n = address_bits(want) / 8;
-
-	return a && (size_t)nla_len(a) == n && memcmp(nla_data(a), want->bytes, n) == 0;
-}
 
 static int failed(struct cni_error *e, const struct sandbox *pod, const char *what, int r)
 {
@@ -35,49 +22,29 @@ static int failed(struct cni_error *e, const struct sandbox *pod, const char *wh
 
 /* --- the link ------------------------------------------------------------------------------- */
 
-struct seen_link {
-	int index;
-	bool up;
-	struct mac mac;
-};
-
 static int read_link(const struct nlmsghdr *hdr, void *arg)
 {
-	const struct ifinfomsg *body = nlmsg_data(hdr);
-	struct nlattr *mac = attribute(hdr, sizeof(*body), IFLA_ADDRESS);
-	struct seen_link *seen = arg;
-
-	seen->index = body->ifi_index;
-	seen->up = body->ifi_flags & IFF_UP;
-	if (mac && nla_len(mac) == (int)sizeof(seen->mac.bytes))
-		memcpy(seen->mac.bytes, nla_data(mac), sizeof(seen->mac.bytes));
-	return 0;
+	return klink_read(hdr, arg);
 }
 
-static int check_link(struct kern *inside, const struct sandbox *pod, int *ret_index,
+static int check_link(struct netlink *inside, const struct sandbox *pod, int *ret_index,
 		      struct cni_error *e)
 {
-	const struct ifinfomsg any = { 0 };
-	AUTO(nlmsg_free) struct nl_msg *m = message_new(RTM_GETLINK, 0, &any, sizeof(any));
-	struct seen_link seen = { 0 };
-	char mac[18];
-	int r;
+	struct klink link = { 0 };
+	char mac[MAC_TEXT];
+	int r = netlink_get(inside, ask_link(0, pod->ifname), read_link, &link, NULL);
 
-	if (!m)
-		return cni_no_memory(e);
-	nla_put_string(m, IFLA_IFNAME, pod->ifname);
-	r = kern_get(inside, m, read_link, &seen, NULL);
 	if (r == -ENODEV)
 		return MISSING(e, "%s has no interface %s", pod->netns, pod->ifname);
 	if (r < 0)
 		return failed(e, pod, "link", r);
-	sandbox_mac_print(&seen.mac, mac);
-	if (!seen.up)
+	mac_print(&link.mac, mac);
+	if (!(link.flags & IFF_UP))
 		return MISSING(e, "%s in %s is switched off", pod->ifname, pod->netns);
 	if (pod->mac_text[0] && strcasecmp(pod->mac_text, mac) != 0)
 		return MISSING(e, "%s in %s has the MAC address %s instead of %s", pod->ifname,
 			       pod->netns, mac, pod->mac_text);
-	*ret_index = seen.index;
+	*ret_index = (int)link.index;
 	return 0;
 }
 
@@ -94,19 +61,14 @@ struct search {
 
 static int read_address(const struct nlmsghdr *hdr, void *arg)
 {
-	const struct ifaddrmsg *body = nlmsg_data(hdr);
 	struct search *s = arg;
+	struct kaddress a;
 
-	if ((int)body->ifa_index != s->index)
+	if (kaddress_read(hdr, &a) < 0 || (int)a.link != s->index)
 		return 0;
-	for (size_t i = 0; i < s->pod->n_addresses; i++) {
-		const struct address *a = &s->pod->addresses[i];
-		struct nlattr *local = attribute(hdr, sizeof(*body), IFA_LOCAL)
-					       ?: attribute(hdr, sizeof(*body), IFA_ADDRESS);
-
-		if (body->ifa_family == a->family && is_address(local, a))
+	for (size_t i = 0; i < s->pod->n_addresses; i++)
+		if (address_compare(&a.local, &s->pod->addresses[i]) == 0)
 			s->addresses |= 1ULL << i;
-	}
 	return 0;
 }
 
@@ -115,16 +77,12 @@ static void forget_addresses(void *arg)
 	((struct search *)arg)->addresses = 0;
 }
 
-static int check_addresses(struct kern *inside, struct search *s, struct cni_error *e)
+static int check_addresses(struct netlink *inside, struct search *s, struct cni_error *e)
 {
-	const struct ifaddrmsg body = { .ifa_index = (uint32_t)s->index };
-	AUTO(nlmsg_free) struct nl_msg *m = message_new(RTM_GETADDR, 0, &body, sizeof(body));
 	char text[ADDRESS_TEXT];
-	int r;
+	int r = netlink_dump(inside, ask_addresses(AF_UNSPEC, (uint32_t)s->index), forget_addresses,
+			     read_address, s, NULL);
 
-	if (!m)
-		return cni_no_memory(e);
-	r = kern_dump(inside, m, forget_addresses, read_address, s, NULL);
 	if (r < 0)
 		return failed(e, s->pod, "addresses", r);
 	for (size_t i = 0; i < s->pod->n_addresses; i++)
@@ -136,47 +94,30 @@ static int check_addresses(struct kern *inside, struct search *s, struct cni_err
 
 /* --- routes --------------------------------------------------------------------------------- */
 
-static bool is_route(const struct nlmsghdr *hdr, const struct cni_route *want)
-{
-	const struct rtmsg *body = nlmsg_data(hdr);
-	struct nlattr *dst = attribute(hdr, sizeof(*body), RTA_DST);
-
-	return body->rtm_family == want->dst.address.family &&
-	       body->rtm_dst_len == want->dst.length &&
-	       (want->dst.length == 0 || is_address(dst, &want->dst.address)) &&
-	       is_address(attribute(hdr, sizeof(*body), RTA_GATEWAY), &want->gw);
-}
-
 static int read_route(const struct nlmsghdr *hdr, void *arg)
 {
-	const struct rtmsg *body = nlmsg_data(hdr);
-	struct nlattr *oif = attribute(hdr, sizeof(*body), RTA_OIF),
-		      *in = attribute(hdr, sizeof(*body), RTA_TABLE);
-	const uint32_t table = in ? nla_get_u32(in) : body->rtm_table;
 	struct search *s = arg;
+	struct kroute r;
 
-	if (!oif || nla_get_s32(oif) != s->index || body->rtm_type != RTN_UNICAST)
+	if (kroute_read(hdr, &r) < 0 || (int)r.hop.oif != s->index || r.type != RTN_UNICAST)
 		return 0;
-	if (table == inside_table(s->index) && body->rtm_dst_len == 0)
-		s->aside[body->rtm_family == AF_INET6] = true;
+	if (r.table == inside_table(s->index) && r.dst.length == 0)
+		s->aside[r.dst.address.family == AF_INET6] = true;
 	for (size_t i = 0; i < s->pod->n_routes; i++)
-		if (is_route(hdr, &s->pod->routes[i]))
+		if (prefix_compare(&r.dst, &s->pod->routes[i].dst) == 0 &&
+		    r.hop.gateway.family == s->pod->routes[i].gw.family &&
+		    address_compare(&r.hop.gateway, &s->pod->routes[i].gw) == 0)
 			s->routes |= 1ULL << i;
 	return 0;
 }
 
-static int read_routes(struct kern *inside, sa_family_t family, struct search *s)
+static int read_routes(struct netlink *inside, sa_family_t family, struct search *s)
 {
-	const struct rtmsg body = { .rtm_family = (uint8_t)family };
-	AUTO(nlmsg_free) struct nl_msg *m = message_new(RTM_GETROUTE, 0, &body, sizeof(body));
-
-	if (!m)
-		return -ENOMEM;
-	nla_put_u32(m, RTA_OIF, (uint32_t)s->index);
-	return kern_dump(inside, m, NULL, read_route, s, NULL);
+	return netlink_dump(inside, ask_routes(family, 0, 0, (uint32_t)s->index), NULL, read_route,
+			    s, NULL);
 }
 
-static int check_routes(struct kern *inside, struct search *s, struct cni_error *e)
+static int check_routes(struct netlink *inside, struct search *s, struct cni_error *e)
 {
 	char text[PREFIX_TEXT];
 	int r = sandbox_has(s->pod, AF_INET) ? read_routes(inside, AF_INET, s) : 0;
@@ -199,32 +140,25 @@ static int check_routes(struct kern *inside, struct search *s, struct cni_error 
 
 static int read_neighbour(const struct nlmsghdr *hdr, void *arg)
 {
-	const struct ndmsg *body = nlmsg_data(hdr);
-	struct nlattr *mac = attribute(hdr, sizeof(*body), NDA_LLADDR);
+	struct kneighbour n;
 
-	*(bool *)arg = body->ndm_state & NUD_PERMANENT && mac &&
-		       nla_len(mac) == (int)sizeof(pod_link_host_mac.bytes) &&
-		       memcmp(nla_data(mac), pod_link_host_mac.bytes,
-			      sizeof(pod_link_host_mac.bytes)) == 0;
+	*(bool *)arg = kneighbour_read(hdr, &n) == 0 && n.permanent &&
+		       mac_compare(&n.mac, &pod_link_host_mac) == 0;
 	return 0;
 }
 
-static int check_neighbour(struct kern *inside, const struct search *s, sa_family_t family,
+static int check_neighbour(struct netlink *inside, const struct search *s, sa_family_t family,
 			   struct cni_error *e)
 {
 	const struct address gateway = pod_gateway(family);
-	const struct ndmsg body = { .ndm_family = (uint8_t)family, .ndm_ifindex = s->index };
-	AUTO(nlmsg_free) struct nl_msg *m = message_new(RTM_GETNEIGH, 0, &body, sizeof(body));
 	char text[ADDRESS_TEXT];
 	bool good = false;
 	int r;
 
 	if (!sandbox_has(s->pod, family))
 		return 0;
-	if (!m)
-		return cni_no_memory(e);
-	message_put_address(m, NDA_DST, &gateway);
-	r = kern_get(inside, m, read_neighbour, &good, NULL);
+	r = netlink_get(inside, ask_neighbour((uint32_t)s->index, &gateway), read_neighbour, &good,
+			NULL);
 	if (r < 0 && r != -ENOENT)
 		return failed(e, s->pod, "neighbours", r);
 	if (good)
@@ -233,7 +167,7 @@ static int check_neighbour(struct kern *inside, const struct search *s, sa_famil
 		       s->pod->ifname, s->pod->netns, address_print(&gateway, text));
 }
 
-int inside_check(struct kern *inside, const struct sandbox *pod, struct cni_error *e)
+int inside_check(struct netlink *inside, const struct sandbox *pod, struct cni_error *e)
 {
 	struct search s = { .pod = pod };
 	int r;

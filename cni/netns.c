@@ -79,14 +79,14 @@ int netns_leave(const struct netns *n)
 	return setns(n->home, CLONE_NEWNET) < 0 ? -errno : 0;
 }
 
-int netns_kern(const struct netns *n, struct kern **ret)
+int netns_netlink(const struct netns *n, struct netlink **ret)
 {
-	AUTO(kern_close) struct kern *k = NULL;
+	AUTO(netlink_close) struct netlink *k = NULL;
 	int r = netns_enter(n), back;
 
 	if (r < 0)
 		return r;
-	r = kern_open(NETLINK_ROUTE, &k);
+	r = netlink_open(NETLINK_ROUTE, &k);
 	back = netns_leave(n);
 	if (r < 0 || back < 0)
 		return r ?: back;

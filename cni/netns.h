@@ -8,7 +8,7 @@
 #pragma once
 
 #include "lib/cni/cni_error.h"
-#include "lib/netlink/kern.h"
+#include "lib/netlink/netlink.h"
 
 struct netns {
 	int fd, home; /* -1: none */
@@ -23,7 +23,7 @@ int netns_open(const char *path, bool may_be_ours, struct netns *ret, struct cni
 void netns_close(struct netns *n);
 
 /* A netlink socket in there; the thread itself is home again. 0 or -errno. */
-int netns_kern(const struct netns *n, struct kern **ret);
+int netns_netlink(const struct netns *n, struct netlink **ret);
 
 /* There and back; each 0 or -errno. */
 int netns_enter(const struct netns *n);

@@ -7,13 +7,6 @@
 /* The least that IPv6 works with. */
 #define MTU_MIN_6 1280
 
-void sandbox_mac_print(const struct mac *mac, char text[18])
-{
-	const uint8_t *b = mac->bytes;
-
-	snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4], b[5]);
-}
-
 void sandbox_done(struct sandbox *pod)
 {
 	free(pod->addresses);
@@ -97,7 +90,7 @@ int sandbox_plan(const struct cni_env *env, const struct roost_conf *conf,
 	pod_link_name(env->container, env->ifname, pod.link);
 	pod.mtu = conf->mtu ?: mtu;
 	pod.mac = memcmp(&conf->want.mac, &none, sizeof(none)) ? conf->want.mac : *mac;
-	sandbox_mac_print(&pod.mac, pod.mac_text);
+	mac_print(&pod.mac, pod.mac_text);
 	if (pod.mtu > 0 && pod.mtu < MTU_MIN_6 && sandbox_has(&pod, AF_INET6))
 		return cni_fail(e, CNI_CODE_CONFIG,
 				"an MTU of %u is too small for IPv6, which needs %d", pod.mtu,

@@ -18,7 +18,7 @@ struct sandbox {
 	char link[IF_NAME_TEXT]; /* the host's end */
 	const char *ifname, *netns;
 	struct mac mac;
-	char mac_text[18];
+	char mac_text[MAC_TEXT];
 	uint32_t mtu; /* 0: the kernel's own */
 	struct address *addresses;
 	size_t n_addresses;
@@ -36,8 +36,6 @@ int sandbox_plan(const struct cni_env *env, const struct roost_conf *conf,
 void sandbox_done(struct sandbox *pod);
 
 bool sandbox_has(const struct sandbox *pod, sa_family_t family);
-/* "0a:58:0a:01:00:05" */
-void sandbox_mac_print(const struct mac *mac, char text[18]);
 
 /* The result on stdout: the one before us in the chain, and ours behind it. free() *ret. */
 int sandbox_result(const struct sandbox *pod, const struct roost_conf *conf,

@@ -78,7 +78,7 @@ int sandbox_result(const struct sandbox *pod, const struct roost_conf *conf,
 
 	if (!interfaces || !ips || !routes)
 		return cni_no_memory(e);
-	sandbox_mac_print(&pod_link_host_mac, host_mac);
+	mac_print(&pod_link_host_mac, host_mac);
 	append_interfaces(pod, host_mac, &result);
 	append_ips(pod, (int)result.n_interfaces - 1, &result);
 	memcpy(routes + prev->n_routes, pod->routes, pod->n_routes * sizeof(*routes));

@@ -14,7 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cni/message.h"
+#include "lib/netlink/attributes.h"
+#include "lib/netlink/request.h"
 
 /* --- making --------------------------------------------------------------------------------- */
 
@@ -34,7 +35,7 @@ static struct nl_msg *pair_message(const struct netns *netns, const struct sandb
 	const unsigned flags = sandbox_has(pod, AF_INET6) ? 0 : IFF_UP;
 	const struct ifinfomsg up = { .ifi_flags = flags, .ifi_change = flags };
 	struct ifinfomsg peer = { 0 };
-	struct nl_msg *m = message_new(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &up, sizeof(up));
+	struct nl_msg *m = request_new(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &up, sizeof(up));
 	struct nlattr *info, *data, *end;
 
 	if (!m)
@@ -67,36 +68,26 @@ static int forbid_dad(const char *name)
  * For IPv6 this end comes up in a second step: the kernel gives it the address that the pod sends
  * to, and would check that for duplicates for two seconds, in which it is not there.
  */
-static int bring_up(struct kern *host, const struct sandbox *pod, struct cni_error *e)
+static int bring_up(struct netlink *host, const struct sandbox *pod, struct cni_error *e)
 {
-	const struct ifinfomsg up = { .ifi_flags = IFF_UP, .ifi_change = IFF_UP };
-	AUTO(nlmsg_free) struct nl_msg *m = message_new(RTM_NEWLINK, 0, &up, sizeof(up));
 	struct err why;
-	int r;
+	int r = forbid_dad(pod->link);
 
-	if (!m)
-		return cni_no_memory(e);
-	nla_put_string(m, IFLA_IFNAME, pod->link);
-	r = forbid_dad(pod->link);
 	if (r < 0)
 		return cni_fail(e, CNI_CODE_IO, "cannot prepare %s for IPv6: %s", pod->link,
 				strerror(-r));
-	r = kern_request(host, m, &why);
+	r = netlink_request(host, request_link_up(0, pod->link), &why);
 	if (r < 0)
 		cni_fail(e, CNI_CODE_IO, "the kernel did not set %s up: %s", pod->link, why.text);
 	return r;
 }
 
-static int make(struct kern *host, const struct netns *netns, const struct sandbox *pod,
+static int make(struct netlink *host, const struct netns *netns, const struct sandbox *pod,
 		struct cni_error *e)
 {
-	AUTO(nlmsg_free) struct nl_msg *m = pair_message(netns, pod);
 	struct err why;
-	int r;
+	int r = netlink_request(host, pair_message(netns, pod), &why);
 
-	if (!m)
-		return cni_no_memory(e);
-	r = kern_request(host, m, &why);
 	if (r < 0)
 		cni_fail(e, CNI_CODE_IO, "the kernel did not make the link %s with %s in %s: %s",
 			 pod->link, pod->ifname, pod->netns, why.text);
@@ -111,39 +102,28 @@ struct found {
 	int peer_nsid; /* where that is, as our namespace numbers others; -1: here */
 };
 
-static struct nlattr *attribute(const struct nlmsghdr *hdr, int type)
-{
-	/* libnl's reader wants it so, and writes nothing. */
-	return nlmsg_find_attr((struct nlmsghdr *)(uintptr_t)hdr, sizeof(struct ifinfomsg), type);
-}
-
 static int read_link(const struct nlmsghdr *hdr, void *arg)
 {
-	struct nlattr *name = attribute(hdr, IFLA_IFNAME), *group = attribute(hdr, IFLA_GROUP),
-		      *peer = attribute(hdr, IFLA_LINK), *nsid = attribute(hdr, IFLA_LINK_NETNSID);
+	const struct nlattr *t[IFLA_MAX + 1];
 	struct found *found = arg;
+	struct ifinfomsg body;
+	struct klink l;
 
-	found->doomed = name && pod_link_is_ours(nla_get_string(name)) && group &&
-			pod_link_is_doomed(nla_get_u32(group));
-	found->peer = peer ? nla_get_s32(peer) : 0;
-	found->peer_nsid = nsid ? nla_get_s32(nsid) : -1;
+	if (klink_read(hdr, &l) < 0 || attributes_read(hdr, &body, sizeof(body), t, IFLA_MAX) < 0)
+		return -EBADMSG;
+	found->doomed = pod_link_is_ours(l.name) && pod_link_is_doomed(l.group);
+	found->peer = (int)attribute_u32(t[IFLA_LINK]);
+	found->peer_nsid = t[IFLA_LINK_NETNSID] ? (int)attribute_u32(t[IFLA_LINK_NETNSID]) : -1;
 	return 0;
 }
 
 /* By name, or by number where that is NULL. 0, -ENODEV, or another failure. */
-static int find(struct kern *k, const char *name, int index, struct found *ret)
+static int find(struct netlink *nl, const char *name, int index, struct found *ret)
 {
-	const struct ifinfomsg body = { .ifi_index = index };
-	AUTO(nlmsg_free) struct nl_msg *m = message_new(RTM_GETLINK, 0, &body, sizeof(body));
-
-	if (!m)
-		return -ENOMEM;
-	if (name)
-		nla_put_string(m, IFLA_IFNAME, name);
-	return kern_get(k, m, read_link, ret, NULL);
+	return netlink_get(nl, ask_link((uint32_t)index, name), read_link, ret, NULL);
 }
 
-bool veth_is_going(struct kern *host, struct kern *inside, int index)
+bool veth_is_going(struct netlink *host, struct netlink *inside, int index)
 {
 	struct found end = { 0 }, peer = { 0 };
 	int r = find(inside, NULL, index, &end);
@@ -161,24 +141,26 @@ bool veth_is_going(struct kern *host, struct kern *inside, int index)
 
 static int read_nsid(const struct nlmsghdr *hdr, void *arg)
 {
-	struct nlattr *a = nlmsg_find_attr((struct nlmsghdr *)(uintptr_t)hdr,
-					   sizeof(struct rtgenmsg), NETNSA_NSID);
+	const struct nlattr *t[NETNSA_MAX + 1];
+	struct rtgenmsg body;
 
-	*(int *)arg = a ? nla_get_s32(a) : -1;
+	if (attributes_read(hdr, &body, sizeof(body), t, NETNSA_MAX) < 0)
+		return -EBADMSG;
+	*(int *)arg = t[NETNSA_NSID] ? (int)attribute_u32(t[NETNSA_NSID]) : -1;
 	return 0;
 }
 
 /* Whether the other end is in this very pod, be it under another name: then the pod uses it. */
-static bool is_in_use(struct kern *host, const struct netns *netns, const struct found *found)
+static bool is_in_use(struct netlink *host, const struct netns *netns, const struct found *found)
 {
 	const struct rtgenmsg any = { 0 };
-	AUTO(nlmsg_free) struct nl_msg *m = message_new(RTM_GETNSID, 0, &any, sizeof(any));
+	struct nl_msg *m = request_new(RTM_GETNSID, 0, &any, sizeof(any));
 	int nsid = -1;
 
 	if (!m)
 		return true;
-	nla_put_u32(m, NETNSA_FD, (uint32_t)netns->fd);
-	return kern_get(host, m, read_nsid, &nsid, NULL) < 0 ||
+	m = request_whole(m, nla_put_u32(m, NETNSA_FD, (uint32_t)netns->fd));
+	return netlink_get(host, m, read_nsid, &nsid, NULL) < 0 ||
 	       (nsid >= 0 && nsid == found->peer_nsid);
 }
 
@@ -190,7 +172,7 @@ void veth_rest(void)
 }
 
 /* 0 when the name is free again; e says what make() was told. */
-static int clear_the_way(struct kern *host, const struct netns *netns, const struct sandbox *pod,
+static int clear_the_way(struct netlink *host, const struct netns *netns, const struct sandbox *pod,
 			 const struct deadline *deadline, struct cni_error *e)
 {
 	struct found found = { 0 };
@@ -221,7 +203,7 @@ static int clear_the_way(struct kern *host, const struct netns *netns, const str
 	return r;
 }
 
-int veth_make(struct kern *host, const struct netns *netns, const struct sandbox *pod,
+int veth_make(struct netlink *host, const struct netns *netns, const struct sandbox *pod,
 	      const struct deadline *deadline, struct cni_error *e)
 {
 	struct err ignored;
@@ -241,15 +223,9 @@ int veth_make(struct kern *host, const struct netns *netns, const struct sandbox
 
 /* --- removing ------------------------------------------------------------------------------- */
 
-int veth_remove(struct kern *host, const char *name, struct err *err)
+int veth_remove(struct netlink *host, const char *name, struct err *err)
 {
-	const struct ifinfomsg any = { 0 };
-	AUTO(nlmsg_free) struct nl_msg *m = message_new(RTM_DELLINK, 0, &any, sizeof(any));
-	int r;
+	int r = netlink_request(host, request_link_delete(0, name), err);
 
-	if (!m)
-		return err_set(err, -ENOMEM, "out of memory");
-	nla_put_string(m, IFLA_IFNAME, name);
-	r = kern_request(host, m, err);
 	return r == -ENODEV ? 0 : r;
 }

@@ -17,13 +17,13 @@
  * A link of that name that is being destroyed is waited for until the deadline; one whose pod is
  * gone is removed. Negative with e filled, and then there is no link of this call.
  */
-int veth_make(struct kern *host, const struct netns *netns, const struct sandbox *pod,
+int veth_make(struct netlink *host, const struct netns *netns, const struct sandbox *pod,
 	      const struct deadline *deadline, struct cni_error *e);
 
 /* Whether an interface of the pod is one whose pair is being destroyed, or is gone by now. */
-bool veth_is_going(struct kern *host, struct kern *inside, int index);
+bool veth_is_going(struct netlink *host, struct netlink *inside, int index);
 /* Between two looks at what is being destroyed. */
 void veth_rest(void);
 
 /* 0 also if there is none; the pod's end goes with it, and every route through either. */
-int veth_remove(struct kern *host, const char *name, struct err *err);
+int veth_remove(struct netlink *host, const char *name, struct err *err);

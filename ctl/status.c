@@ -16,7 +16,7 @@
 #include "ctl/status_view.h"
 #include "lib/base/route_protocol.h"
 #include "lib/json/tree.h"
-#include "lib/netlink/kern.h"
+#include "lib/netlink/request.h"
 
 #define BIRD_WAIT_US (2U * 1000U * 1000U)
 
@@ -121,22 +121,18 @@ static void begin_again(void *arg)
 	*(unsigned *)arg = 0;
 }
 
-static int count_routes(struct kern *k, unsigned char family, unsigned *ret, struct err *err)
+static int count_routes(struct netlink *nl, unsigned char family, unsigned *ret, struct err *err)
 {
-	struct rtmsg body = { .rtm_family = family, .rtm_protocol = route_protocol };
-	AUTO(nlmsg_free) struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETROUTE, 0);
-
-	if (!msg || nlmsg_append(msg, &body, sizeof(body), NLMSG_ALIGNTO) < 0)
-		return -ENOMEM;
-	return kern_dump(k, msg, begin_again, count_route, ret, err);
+	return netlink_dump(nl, ask_routes(family, route_protocol, 0, 0), begin_again, count_route,
+			    ret, err);
 }
 
 static void look_at_kernel(struct status_view *v)
 {
-	AUTO(kern_close) struct kern *k = NULL;
+	AUTO(netlink_close) struct netlink *k = NULL;
 	struct err err = { "" };
 	unsigned four = 0, six = 0;
-	int r = kern_open(NETLINK_ROUTE, &k);
+	int r = netlink_open(NETLINK_ROUTE, &k);
 
 	if (r < 0)
 		err_set(&err, r, "%s", strerrordesc_np(-r));

@@ -39,7 +39,7 @@ PURE_TESTS += \
 	lib/model/model_static_route_test \
 	lib/model/model_test \
 	lib/model/vtep_test \
-	lib/netlink/kern_reply_test \
+	lib/netlink/netlink_reply_test \
 	lib/store/leased_test \
 	lib/store/store_fake_faults_test \
 	lib/store/store_fake_test \

@@ -124,7 +124,7 @@ int ipam_routed_blocks(struct ipam *m, struct prefixes *ret);
 /* As the kernel's part wants it; the addresses go to room, which has place for them. */
 struct kernel_pod kernel_pod_of(const struct attachment *a, struct address *room);
 /* What the kernel should have: pods that are attached, blocks that are ours. */
-int ipam_desire(struct ipam *m, struct kernel_desired *ret);
+int ipam_desire(struct ipam *m, struct kernel_wants *ret);
 /* Whose traffic is masqueraded, and what counts as inside; free() both lists. */
 int ipam_desire_firewall(struct ipam *m, struct firewall_wants *ret);
 /*

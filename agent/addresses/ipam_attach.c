@@ -225,7 +225,7 @@ void ipam_unplug_again(struct ipam *m)
 
 /* --- what the kernel should have ------------------------------------------------------------ */
 
-static int desire_pods(const struct attachments *all, struct kernel_desired *ret)
+static int desire_pods(const struct attachments *all, struct kernel_wants *ret)
 {
 	size_t n = 0, n_addresses = 0;
 	struct address *addresses;
@@ -276,7 +276,7 @@ static bool is_routed(const struct ipam *m, const struct own_block *b)
 	return (b->state == BLOCK_OWNED || b->state == BLOCK_CLAIMING) && o && !o->copy.unrouted;
 }
 
-static int desire_blocks(const struct ipam *m, struct kernel_desired *ret)
+static int desire_blocks(const struct ipam *m, struct kernel_wants *ret)
 {
 	const struct blocks *own = allocator_blocks(m->allocator);
 
@@ -312,11 +312,11 @@ int ipam_routed_blocks(struct ipam *m, struct prefixes *ret)
 	return 0;
 }
 
-int ipam_desire(struct ipam *m, struct kernel_desired *ret)
+int ipam_desire(struct ipam *m, struct kernel_wants *ret)
 {
 	int r = ipam_configure(m);
 
-	*ret = (struct kernel_desired){ 0 };
+	*ret = (struct kernel_wants){ 0 };
 	r = r ?: desire_pods(allocator_attachments(m->allocator), ret);
 	r = r ?: desire_blocks(m, ret);
 	if (r < 0) {

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "agent/addresses/ipam_parts.h"
-#include "agent/kernel/kernel_objects.h"
+#include "agent/kernel/kernel_view.h"
 #include "ipam/attachments/attachment_file.h"
 #include "lib/base/route_protocol.h"
-#include "lib/netlink/kern.h"
+#include "lib/netlink/request.h"
 
 #define MEND_MS 200
 /* As long as a restarted agent may take to read etcd before STATUS reports that it does not serve.
@@ -99,54 +99,36 @@ static void on_tampered(void *arg)
 
 /* --- kernel routes -------------------------------------------------------------------------- */
 
-/* The way to another node, of the overlay. */
-static bool leads_away(struct nlattr *const *attrs)
-{
-	char name[IF_NAMESIZE];
-
-	return attrs[RTA_GATEWAY] ||
-	       (attrs[RTA_OIF] && if_indextoname(nla_get_u32(attrs[RTA_OIF]), name) &&
-		tunnel_of_name(name) >= 0);
-}
-
 static int mark_route(const struct nlmsghdr *hdr, void *arg)
 {
 	struct ipam *m = arg;
-	const struct rtmsg *route = nlmsg_data(hdr);
-	struct nlattr *attrs[RTA_MAX + 1];
-	struct address address = { 0 };
+	char name[IF_NAMESIZE];
+	struct kroute route;
 	int r;
 
-	if (hdr->nlmsg_type != RTM_NEWROUTE || route->rtm_protocol != route_protocol)
+	if (hdr->nlmsg_type != RTM_NEWROUTE || kroute_read(hdr, &route) < 0 ||
+	    route.protocol != route_protocol || route.type != RTN_UNICAST ||
+	    route.dst.length != address_bits(&route.dst.address))
 		return 0;
-	address.family = route->rtm_family;
-	if ((address.family != AF_INET && address.family != AF_INET6) ||
-	    route->rtm_dst_len != address_bits(&address) || route->rtm_type != RTN_UNICAST)
+	/* The way to another node, of the overlay. */
+	if (kroute_has_gateway(&route) ||
+	    (if_indextoname(route.hop.oif, name) && tunnel_of_name(name) >= 0))
 		return 0;
-	if (nlmsg_parse((struct nlmsghdr *)(uintptr_t)hdr, sizeof(*route), attrs, RTA_MAX, NULL) <
-		    0 ||
-	    !attrs[RTA_DST] || leads_away(attrs))
-		return 0;
-	memcpy(address.bytes, nla_data(attrs[RTA_DST]), address_bits(&address) / 8);
-	r = allocator_mark(m->allocator, "", &address, NULL, ipam_now());
+	r = allocator_mark(m->allocator, "", &route.dst.address, NULL, ipam_now());
 	return r < 0 ? r : 0;
 }
 
 static int mark_routes(struct ipam *m, struct err *err)
 {
-	AUTO(kern_close) struct kern *k = NULL;
-	int r = kern_open(NETLINK_ROUTE, &k);
+	AUTO(netlink_close) struct netlink *k = NULL;
+	int r = netlink_open(NETLINK_ROUTE, &k);
 
 	if (r < 0)
 		return err_set(err, r, "netlink: %s", strerror(-r));
 	for (int i = 0; i < 2 && r == 0; i++) {
-		AUTO(nlmsg_free) struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETROUTE, 0);
-		struct rtmsg body = { .rtm_family = i ? AF_INET6 : AF_INET };
-
-		if (!msg || nlmsg_append(msg, &body, sizeof(body), NLMSG_ALIGNTO) < 0)
-			return -ENOMEM;
 		/* A mark set twice is one: nothing to take back when the dump starts again. */
-		r = kern_dump(k, msg, NULL, mark_route, m, err);
+		r = netlink_dump(k, ask_routes(i ? AF_INET6 : AF_INET, 0, 0, 0), NULL, mark_route,
+				 m, err);
 	}
 	return r;
 }

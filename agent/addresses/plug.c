@@ -82,7 +82,7 @@ static void on_again(void *arg)
 
 /* --- for the kernel's part ------------------------------------------------------------------ */
 
-static int desire(struct kernel_desired *ret, void *arg)
+static int desire(struct kernel_wants *ret, void *arg)
 {
 	struct plug *p = arg;
 	int r = ipam_desire(p->ipam, ret);

@@ -25,11 +25,11 @@ struct plug_options {
 	/* Prefixes that no blackhole may cover; see kernel.h. */
 	int (*protect)(struct prefixes *ret, void *arg);
 	/* Adds what the overlay should be; see kernel.h. */
-	int (*overlay)(struct kernel_desired *ret, void *arg);
+	int (*overlay)(struct kernel_wants *ret, void *arg);
 	/* Something that status shows has changed. */
 	void (*changed)(void *arg);
 	/* Static routes, and what became of them; see kernel.h. */
-	int (*statics)(struct kernel_desired *ret, void *arg);
+	int (*statics)(struct kernel_wants *ret, void *arg);
 	void (*restored)(const struct kroute *r, void *arg);
 	void (*passed)(void *arg);
 	void (*bird_lost)(const struct prefix *dst, uint32_t port, void *arg);

@@ -78,7 +78,7 @@ struct routing {
 	struct prefix lost;
 	uint32_t lost_by;
 	struct timer refeed;
-	struct holding refeeds;
+	struct presence refeeds;
 };
 
 /* --- what is known -------------------------------------------------------------------------- */
@@ -684,7 +684,7 @@ static void feed(struct routing *r)
 
 	if (!version)
 		return;
-	holding_repaired(&r->refeeds, timers_now(r->o.timers));
+	presence_repaired(&r->refeeds, timers_now(r->o.timers));
 	log_limited(&limit, LOG_LEVEL_WARNING, "bird",
 		    "route %s of BIRD, and maybe others, was removed by another program (netlink "
 		    "port %u); BIRD exports its routes again",

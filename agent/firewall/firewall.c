@@ -20,20 +20,20 @@ struct firewall {
 	struct firewall_options options;
 	struct pass *pass;
 	struct timer look, later;
-	struct kern *events; /* NULL: no table is ours to watch */
+	struct netlink *events; /* NULL: no table is ours to watch */
 	sd_event_source *source;
 	struct child *child; /* NULL: none is at work */
 	struct firewall_job job;
 	struct firewall_news news;
-	char *text;           /* as it was asked for last; NULL: nothing was */
-	bool fresh;           /* that, and it was not set yet */
-	struct hash digest;   /* of its listing when it had just been set */
-	bool confirmed;       /* it stood like that when last looked at */
-	bool suspect;         /* and has to be looked at again */
-	bool lost;            /* events */
-	bool gone;            /* there is no table of ours */
-	char by[48];          /* who touched it; "": not known */
-	struct holding fight; /* not_before: also after a failure */
+	char *text;            /* as it was asked for last; NULL: nothing was */
+	bool fresh;            /* that, and it was not set yet */
+	struct hash digest;    /* of its listing when it had just been set */
+	bool confirmed;        /* it stood like that when last looked at */
+	bool suspect;          /* and has to be looked at again */
+	bool lost;             /* events */
+	bool gone;             /* there is no table of ours */
+	char by[48];           /* who touched it; "": not known */
+	struct presence fight; /* not_before: also after a failure */
 	struct firewall_stats stats;
 };
 
@@ -47,7 +47,7 @@ static void suspect(struct firewall *f)
 
 static void drain(struct firewall *f)
 {
-	if (!f->events || kern_events_read(f->events, firewall_news_take, &f->news) == 0)
+	if (!f->events || netlink_events_read(f->events, firewall_news_take, &f->news) == 0)
 		return;
 	f->lost = true;
 	f->news.touching = false;
@@ -72,7 +72,7 @@ static int listen_to_kernel(struct firewall *f)
 	int r = f->events ? 0 : firewall_events_open(&f->events);
 
 	if (r == 0 && !f->source)
-		r = sd_event_add_io(f->options.event, &f->source, kern_fd(f->events), EPOLLIN,
+		r = sd_event_add_io(f->options.event, &f->source, netlink_fd(f->events), EPOLLIN,
 				    on_events, f);
 	return r < 0 ? r : 0;
 }
@@ -80,7 +80,7 @@ static int listen_to_kernel(struct firewall *f)
 static void stop_listening(struct firewall *f)
 {
 	f->source = sd_event_source_disable_unref(f->source);
-	kern_close(TAKE(f->events));
+	netlink_close(TAKE(f->events));
 	f->news = (struct firewall_news){ 0 };
 	timer_clear(f->options.timers, &f->look);
 	timer_clear(f->options.timers, &f->later);
@@ -119,7 +119,7 @@ static void tell_repair(struct firewall *f)
 	const char *by = f->by[0] ? f->by : "somebody";
 
 	f->stats.repairs++;
-	holding_repaired(&f->fight, timers_now(f->options.timers));
+	presence_repaired(&f->fight, timers_now(f->options.timers));
 	if (f->fight.fights > FIGHT_LOGGED)
 		log_limited(&limit, LOG_LEVEL_WARNING, "firewall",
 			    TABLE " was changed again and again, last by %s; restored each time",
@@ -259,14 +259,14 @@ static int set_table(struct firewall *f, const struct firewall_wants *wants, uns
 /* Nothing is wanted: is anything there? */
 static int no_table(struct firewall *f)
 {
-	AUTO(kern_close) struct kern *k = NULL;
+	AUTO(netlink_close) struct netlink *k = NULL;
 	struct err err = { "" };
 	int r;
 
 	if (f->gone)
 		return 0;
 	/* A kernel without netfilter has no table. */
-	r = kern_open(NETLINK_NETFILTER, &k) < 0 ? 0 : firewall_table_there(k, &err);
+	r = netlink_open(NETLINK_NETFILTER, &k) < 0 ? 0 : firewall_table_there(k, &err);
 	if (r == 0)
 		nothing_left(f);
 	if (r < 0)

@@ -102,7 +102,7 @@ static int set(const struct nft *nft, const struct firewall_job *j, struct firew
 	return r;
 }
 
-static int set_and_list(const struct nft *nft, struct kern *k, const struct firewall_job *j,
+static int set_and_list(const struct nft *nft, struct netlink *k, const struct firewall_job *j,
 			struct firewall_verdict *v, struct err *err)
 {
 	for (int i = 0; i < TRIES; i++) {
@@ -122,7 +122,7 @@ static int set_and_list(const struct nft *nft, struct kern *k, const struct fire
 	return 0;
 }
 
-static int look(const struct nft *nft, struct kern *k, const struct firewall_job *j,
+static int look(const struct nft *nft, struct netlink *k, const struct firewall_job *j,
 		struct firewall_verdict *v, struct err *err)
 {
 	struct err none = { "" };
@@ -146,12 +146,12 @@ static void nft_done_auto(const struct nft *nft)
 
 static int work(const struct firewall_job *j, struct firewall_verdict *v, struct err *err)
 {
-	AUTO(kern_close) struct kern *k = NULL;
+	AUTO(netlink_close) struct netlink *k = NULL;
 	AUTO(nft_done) struct nft nft = { 0 };
 	int r = load(j->library, &nft, err);
 
 	if (r == 0) {
-		r = kern_open(NETLINK_NETFILTER, &k);
+		r = netlink_open(NETLINK_NETFILTER, &k);
 		if (r < 0)
 			return err_set(err, r, "netlink of netfilter: %s", strerror(-r));
 	}
@@ -188,4 +188,46 @@ int firewall_drop(const char *library, struct err *err)
 	int r = work(&j, &v, err);
 
 	return r < 0 ? r : 1;
+}
+
+/* --- what it said --------------------------------------------------------------------------- */
+
+void firewall_job_done(struct firewall_job *j)
+{
+	for (size_t i = 0; i < FIREWALL_TEXTS; i++)
+		free(j->texts[i]);
+	*j = (struct firewall_job){ 0 };
+}
+
+const char *firewall_did_name(enum firewall_did did)
+{
+	static const char *const names[] = { "same", "set", "gone", "busy" };
+
+	return did <= FIREWALL_BUSY ? names[did] : "?";
+}
+
+int firewall_verdict(const struct child_result *result, struct firewall_verdict *ret,
+		     struct err *err)
+{
+	struct firewall_verdict v = { 0 };
+	const char *line = strchr(result->output, '\n');
+	char word[8];
+	int r;
+
+	if (result->end == CHILD_EXITED && result->number == 1) {
+		char text[sizeof(err->text)];
+
+		return err_set(err, -EINVAL, "%s", child_words(result, text, sizeof(text)));
+	}
+	r = child_verdict(result, err);
+	if (r < 0)
+		return r;
+	if (!line || sscanf(result->output, "%7s %u %" SCNu32 " %" SCNx64 " %" SCNx64, word,
+			    &v.parts, &v.generation, &v.digest.high, &v.digest.low) != 5)
+		return err_set(err, -EINVAL, "an answer that cannot be read");
+	while (v.did < FIREWALL_BUSY && strcmp(firewall_did_name(v.did), word) != 0)
+		v.did++;
+	err_set(&v.refused, 0, "%.*s", (int)strcspn(line + 1, "\n"), line + 1);
+	*ret = v;
+	return 0;
 }

@@ -229,29 +229,29 @@ static void only_our_table_makes_news_and_its_generation_says_when(void **state)
 
 static void the_kernel_tells_the_same(void **state)
 {
-	struct kern *events = NULL, *k = NULL;
+	struct netlink *events = NULL, *k = NULL;
 	struct firewall_news news = { 0 };
 	struct err err = { "" };
 	uint32_t generation = 0;
 
 	need_nftables();
 	assert_int_equal(firewall_events_open(&events), 0);
-	assert_int_equal(kern_open(NETLINK_NETFILTER, &k), 0);
+	assert_int_equal(netlink_open(NETLINK_NETFILTER, &k), 0);
 	assert_int_equal(firewall_table_there(k, &err), 0);
 	assert_int_equal(nft("add table inet roost; add set inet roost s { type ipv4_addr; }"), 0);
 	assert_int_equal(firewall_table_there(k, &err), 1);
 	assert_int_equal(firewall_generation(k, &generation, &err), 0);
-	assert_int_equal(kern_events_read(events, firewall_news_take, &news), 0);
+	assert_int_equal(netlink_events_read(events, firewall_news_take, &news), 0);
 	assert_true(news.touched);
 	assert_int_equal(news.generation, generation);
 	assert_non_null(strstr(news.by, "nft (process "));
 	assert_false(firewall_news_since(&news, generation));
 	assert_int_equal(nft("add element inet roost s { 10.0.0.1 }"), 0);
 	assert_int_equal(nft("add table ip roost"), 0);
-	assert_int_equal(kern_events_read(events, firewall_news_take, &news), 0);
+	assert_int_equal(netlink_events_read(events, firewall_news_take, &news), 0);
 	assert_int_equal(news.generation, generation + 1);
-	kern_close(k);
-	kern_close(events);
+	netlink_close(k);
+	netlink_close(events);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/firewall/desired_firewall.h"
+#include "lib/netlink/request.h"
 
 /* In every message about tables, chains, rules, sets and elements the table's name is this one. */
 #define NAME_OF_TABLE 1
@@ -82,24 +83,20 @@ bool firewall_news_since(const struct firewall_news *news, uint32_t generation)
 	return news->touching || (news->touched && (int32_t)(news->generation - generation) > 0);
 }
 
-int firewall_events_open(struct kern **ret)
+int firewall_events_open(struct netlink **ret)
 {
 	static const unsigned groups[] = { NFNLGRP_NFTABLES, 0 };
 
-	return kern_events_open(NETLINK_NETFILTER, groups, 0, ret);
+	return netlink_events_open(NETLINK_NETFILTER, groups, 0, ret);
 }
 
 /* --- questions ------------------------------------------------------------------------------ */
 
 static struct nl_msg *question(int type, uint8_t family)
 {
-	struct nl_msg *msg = nlmsg_alloc_simple((NFNL_SUBSYS_NFTABLES << 8) | type, 0);
-	struct nfgenmsg body = { .nfgen_family = family, .version = NFNETLINK_V0 };
+	const struct nfgenmsg body = { .nfgen_family = family, .version = NFNETLINK_V0 };
 
-	if (msg && nlmsg_append(msg, &body, sizeof(body), NLMSG_ALIGNTO) == 0)
-		return msg;
-	nlmsg_free(msg);
-	return NULL;
+	return request_new((NFNL_SUBSYS_NFTABLES << 8) | type, 0, &body, sizeof(body));
 }
 
 static int take_generation(const struct nlmsghdr *hdr, void *arg)
@@ -111,26 +108,19 @@ static int take_generation(const struct nlmsghdr *hdr, void *arg)
 	return 0;
 }
 
-int firewall_generation(struct kern *k, uint32_t *ret, struct err *err)
+int firewall_generation(struct netlink *nl, uint32_t *ret, struct err *err)
 {
-	AUTO(nlmsg_free) struct nl_msg *msg = question(NFT_MSG_GETGEN, NFPROTO_UNSPEC);
-
-	return msg ? kern_get(k, msg, take_generation, ret, err) : -ENOMEM;
+	return netlink_get(nl, question(NFT_MSG_GETGEN, NFPROTO_UNSPEC), take_generation, ret, err);
 }
 
-static int take_nothing(const struct nlmsghdr *hdr, void *arg)
+int firewall_table_there(struct netlink *nl, struct err *err)
 {
-	return 0;
-}
-
-int firewall_table_there(struct kern *k, struct err *err)
-{
-	AUTO(nlmsg_free) struct nl_msg *msg = question(NFT_MSG_GETTABLE, NFPROTO_INET);
+	struct nl_msg *msg = question(NFT_MSG_GETTABLE, NFPROTO_INET);
 	int r;
 
-	if (!msg || nla_put_string(msg, NFTA_TABLE_NAME, FIREWALL_TABLE) < 0)
-		return -ENOMEM;
-	r = kern_get(k, msg, take_nothing, NULL, err);
+	if (msg)
+		msg = request_whole(msg, nla_put_string(msg, NFTA_TABLE_NAME, FIREWALL_TABLE));
+	r = netlink_request(nl, msg, err);
 	/* The subsystem is not there: then neither is a table. */
 	if (r == -ENOENT || r == -EINVAL || r == -EOPNOTSUPP)
 		return 0;

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "lib/netlink/kern.h"
+#include "lib/netlink/netlink.h"
 
 /* All that is known of changes to our table; zero at first. */
 struct firewall_news {
@@ -26,7 +26,7 @@ int firewall_news_take(const struct nlmsghdr *hdr, void *news);
 bool firewall_news_since(const struct firewall_news *news, uint32_t generation);
 
 /* NFNLGRP_NFTABLES. */
-int firewall_events_open(struct kern **ret);
-int firewall_generation(struct kern *k, uint32_t *ret, struct err *err);
+int firewall_events_open(struct netlink **ret);
+int firewall_generation(struct netlink *nl, uint32_t *ret, struct err *err);
 /* 1: our table is there, 0: it is not, or the kernel has no nftables; -errno. */
-int firewall_table_there(struct kern *k, struct err *err);
+int firewall_table_there(struct netlink *nl, struct err *err);

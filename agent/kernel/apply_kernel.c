@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/kernel/apply_tunnel.h"
-#include "agent/kernel/kernel_request.h"
+#include "lib/netlink/offload.h"
+#include "lib/netlink/request.h"
 
 /* So many messages are in memory at a time. */
 #define PIECE 512
@@ -65,7 +65,7 @@ static void apply_files(struct changes *changes)
 			c->result = set_forwarding(c->family);
 		else if (c->kind == CHANGE_LINK)
 			c->result = set_conf6(c);
-		else if (c->kind == CHANGE_TUNNEL && c->want->index && (c->set & TUNNEL_OFFLOAD))
+		else if (c->kind == CHANGE_TUNNEL && c->want->index && (c->set & VXLAN_OFFLOAD))
 			c->result = offload_write(tunnel_name(c->tunnel), c->want->is.offload);
 	}
 }
@@ -73,8 +73,8 @@ static void apply_files(struct changes *changes)
 /* --- batches -------------------------------------------------------------------------------- */
 
 struct batch {
-	struct kern *kern;
-	struct kern_op ops[PIECE];
+	struct netlink *netlink;
+	struct netlink_op ops[PIECE];
 	struct change *of[PIECE];
 	size_t n;
 	int err;
@@ -82,7 +82,7 @@ struct batch {
 };
 
 /* What is to be removed and is not there is removed. */
-static bool is_fine(const struct kern_op *op)
+static bool is_fine(const struct netlink_op *op)
 {
 	int type = nlmsg_hdr(op->msg)->nlmsg_type;
 
@@ -111,7 +111,7 @@ static bool is_failure(const struct change *c)
 
 static void flush(struct batch *b)
 {
-	int r = b->n ? kern_batch(b->kern, b->ops, b->n) : 0;
+	int r = b->n ? netlink_batch(b->netlink, b->ops, b->n) : 0;
 
 	if (r < 0 && !b->err)
 		b->err = r;
@@ -140,7 +140,17 @@ static void queue(struct batch *b, struct change *c, struct nl_msg *m)
 	if (b->n == PIECE)
 		flush(b);
 	b->of[b->n] = c;
-	b->ops[b->n++] = (struct kern_op){ .msg = m };
+	b->ops[b->n++] = (struct netlink_op){ .msg = m };
+}
+
+static struct nl_msg *link_conf(const struct change *c)
+{
+	struct klink l = { .index = c->link.index };
+
+	for (enum devconf i = 0; i < N_DEVCONF; i++)
+		if (c->differ & CONF_BIT(i))
+			desired_conf(&c->link, i, &l.conf[i]);
+	return request_link_conf(&l, c->differ, c->up);
 }
 
 /*
@@ -149,26 +159,34 @@ static void queue(struct batch *b, struct change *c, struct nl_msg *m)
  */
 static void send_link(struct batch *b, struct change *c)
 {
-	uint32_t index = c->link.index;
+	const struct address address = pod_gateway(AF_INET6);
+	const uint32_t index = c->link.index;
+	const struct kaddress gateway6 = { .link = index,
+					   .local = address,
+					   .subnet = prefix_of(&address, 64) };
 
 	if (c->differ & CONF_BIT(CONF_PROXY_DELAY))
 		queue(b, c, request_proxy_delay(index));
-	queue(b, c, request_link_conf(&c->link, c->differ, c->up));
+	queue(b, c, link_conf(c));
 	/*
 	 * The kernel makes the same address when the link is ready, which may be any moment now,
 	 * and one that it made before detection was switched off is tentative for a second.
 	 */
 	if (c->gateway6 != GATEWAY6_READY) {
-		queue(b, c, request_gateway6(index, false));
-		queue(b, c, request_gateway6(index, true));
+		queue(b, c, request_address_delete(&gateway6));
+		queue(b, c, request_address_add(&gateway6));
 	}
 }
 
-/* Where all that differs is the offload, no message is needed. */
-static void send_tunnel(struct batch *b, struct change *c)
+static struct nl_msg *tunnel_message(const struct change *c)
 {
-	if (c->set & ~TUNNEL_OFFLOAD)
-		queue(b, c, request_tunnel(c->tunnel, c->want, c->set));
+	const struct tunnel *is = &c->want->is;
+	struct klink l = {
+		.index = c->want->index, .mtu = is->mtu, .mac = is->mac, .tunnel = is->vxlan
+	};
+
+	strcpy(l.name, tunnel_name(c->tunnel));
+	return request_vxlan(&l, c->set);
 }
 
 static void send_change(struct batch *b, struct change *c)
@@ -180,14 +198,18 @@ static void send_change(struct batch *b, struct change *c)
 		send_link(b, c);
 		break;
 	case CHANGE_TUNNEL:
-		send_tunnel(b, c);
+		/* Where all that differs is the offload, no message is needed. */
+		if (c->set & ~(unsigned)VXLAN_OFFLOAD)
+			queue(b, c, tunnel_message(c));
 		break;
 	case CHANGE_TUNNEL_GONE:
-		queue(b, c, request_link_delete(c->index));
+		queue(b, c, request_link_delete(c->index, NULL));
 		break;
 	case CHANGE_ADDRESS:
+		queue(b, c, request_address_add(&c->address));
+		break;
 	case CHANGE_ADDRESS_GONE:
-		queue(b, c, request_address(&c->address, c->kind == CHANGE_ADDRESS));
+		queue(b, c, request_address_delete(&c->address));
 		break;
 	case CHANGE_NEIGHBOUR:
 		queue(b, c, request_neighbour_set(&c->neighbour));
@@ -239,13 +261,13 @@ struct blocked {
 	size_t n;
 };
 
-static int look_at_route(const struct nlmsghdr *hdr, void *arg)
+static int compare_route(const struct nlmsghdr *hdr, void *arg)
 {
 	struct blocked *b = arg;
 	struct change key = { 0 }, *p = &key, **hit;
 	struct kroute r;
 
-	if (hdr->nlmsg_type != RTM_NEWROUTE || message_route(hdr, &r) < 0)
+	if (hdr->nlmsg_type != RTM_NEWROUTE || kroute_read(hdr, &r) < 0)
 		return 0;
 	key.route = r;
 	hit = bsearch(&p, b->v, b->n, sizeof(*b->v), by_key);
@@ -260,21 +282,20 @@ static int look_at_route(const struct nlmsghdr *hdr, void *arg)
 }
 
 /* One dump for each table that has any: the kernel cannot be asked for a prefix alone. */
-static int look_at_tables(struct kern *k, struct blocked *b)
+static int find_blocking(struct netlink *nl, struct blocked *b)
 {
 	const struct kroute *last = NULL;
 
 	for (size_t i = 0; i < b->n; i++) {
 		const struct kroute *r = &b->v[i]->route;
-		AUTO(nlmsg_free) struct nl_msg *m = NULL;
 		int err;
 
 		if (last && last->table == r->table &&
 		    last->dst.address.family == r->dst.address.family)
 			continue;
 		last = r;
-		m = ask_routes(r->dst.address.family, 0, r->table, 0);
-		err = m ? kern_dump(k, m, NULL, look_at_route, b, NULL) : -ENOMEM;
+		err = netlink_dump(nl, ask_routes(r->dst.address.family, 0, r->table, 0), NULL,
+				   compare_route, b, NULL);
 		if (err < 0)
 			return err;
 	}
@@ -282,20 +303,20 @@ static int look_at_tables(struct kern *k, struct blocked *b)
 }
 
 /* One of ours that the view did not know of: out of the way with it, and once more. */
-static int take_over(struct kern *k, const struct kroute *old, const struct kroute *r)
+static int take_over(struct netlink *nl, const struct kroute *old, const struct kroute *r)
 {
 	AUTO(nlmsg_free) struct nl_msg *gone = request_route_delete(old);
 	AUTO(nlmsg_free) struct nl_msg *add = request_route_add(r);
-	struct kern_op ops[] = { { .msg = gone }, { .msg = add } };
+	struct netlink_op ops[] = { { .msg = gone }, { .msg = add } };
 	int err;
 
 	if (!gone || !add)
 		return -ENOMEM;
-	err = kern_batch(k, ops, ARRAY_SIZE(ops));
+	err = netlink_batch(nl, ops, ARRAY_SIZE(ops));
 	return err < 0 ? err : ops[1].result;
 }
 
-static void settle_blocked(struct kern *k, struct kernel_view *view, struct change *c,
+static void settle_blocked(struct netlink *nl, struct kernel_view *view, struct change *c,
 			   const struct kroute *by)
 {
 	if (by->table == 0) {
@@ -305,7 +326,7 @@ static void settle_blocked(struct kern *k, struct kernel_view *view, struct chan
 		c->repair = false;
 		kernel_view_put_route(view, &c->route, NULL);
 	} else if (route_protocol_is_ours(by->protocol)) {
-		c->result = take_over(k, by, &c->route);
+		c->result = take_over(nl, by, &c->route);
 		if (c->result == 0) {
 			c->done = true;
 			kernel_view_drop_route(view, by);
@@ -316,7 +337,7 @@ static void settle_blocked(struct kern *k, struct kernel_view *view, struct chan
 	}
 }
 
-static int settle_all_blocked(struct kern *k, struct kernel_view *view, struct changes *changes)
+static int settle_all_blocked(struct netlink *nl, struct kernel_view *view, struct changes *changes)
 {
 	AUTO(free) struct change **v = calloc(changes->n + 1, sizeof(struct change *));
 	AUTO(free) struct kroute *by = NULL;
@@ -335,24 +356,24 @@ static int settle_all_blocked(struct kern *k, struct kernel_view *view, struct c
 	if (!by)
 		return -ENOMEM;
 	b.by = by;
-	err = look_at_tables(k, &b);
+	err = find_blocking(nl, &b);
 	for (size_t i = 0; err == 0 && i < b.n; i++)
-		settle_blocked(k, view, v[i], &by[i]);
+		settle_blocked(nl, view, v[i], &by[i]);
 	return err;
 }
 
 /* --- results -------------------------------------------------------------------------------- */
 
-static void note_repair(const struct change *c, struct holding *h, uint64_t now)
+static void note_repair(const struct change *c, struct presence *h, uint64_t now)
 {
-	if (c->repair && h)
-		holding_repaired(h, now);
+	if (c->repair)
+		presence_repaired(h, now);
 }
 
 static void note_host(struct kernel_view *view, const struct change *c, uint64_t now)
 {
 	bool v4 = c->family == AF_INET;
-	struct holding *h = v4 ? &view->forwarding4 : &view->forwarding6;
+	struct presence *h = v4 ? &view->forwarding4 : &view->forwarding6;
 
 	if (v4)
 		view->host4.conf[CONF_FORWARDING] = 1;
@@ -383,7 +404,7 @@ static void note_link(struct kernel_view *view, const struct change *c, uint64_t
 static void note_tunnel(struct kernel_view *view, const struct change *c, uint64_t now)
 {
 	struct held_link *l = c->want->index ? kernel_view_link(view, c->want->index) : NULL;
-	const struct ktunnel *is = &c->want->is;
+	const struct tunnel *is = &c->want->is;
 
 	note_repair(c, &view->tunnels[c->tunnel].h, now);
 	/* Its addresses are no further repairs. */
@@ -394,7 +415,7 @@ static void note_tunnel(struct kernel_view *view, const struct change *c, uint64
 	l->link.tunnel = is->vxlan;
 	l->link.mac = is->mac;
 	l->link.mtu = is->mtu ?: l->link.mtu;
-	if (c->set & TUNNEL_OFFLOAD)
+	if (c->set & VXLAN_OFFLOAD)
 		l->offload = is->offload;
 }
 
@@ -463,8 +484,8 @@ static void count(const struct kernel_view *view, const struct changes *changes,
 	}
 }
 
-int apply_kernel(struct kern *k, struct kernel_view *view, struct changes *changes, uint64_t now,
-		 struct applied *ret)
+int apply_kernel(struct netlink *nl, struct kernel_view *view, struct changes *changes,
+		 uint64_t now, struct applied *ret)
 {
 	AUTO(free) struct batch *b = malloc(sizeof(*b));
 	int err;
@@ -472,7 +493,7 @@ int apply_kernel(struct kern *k, struct kernel_view *view, struct changes *chang
 	*ret = (struct applied){ 0 };
 	if (!b)
 		return -ENOMEM;
-	b->kern = k;
+	b->netlink = nl;
 	b->applied = ret;
 	b->n = 0;
 	b->err = 0;
@@ -485,7 +506,7 @@ int apply_kernel(struct kern *k, struct kernel_view *view, struct changes *chang
 	for (size_t i = 0; i < changes->n; i++)
 		if (changes->v[i].result == 0)
 			note(view, &changes->v[i], now);
-	err = settle_all_blocked(k, view, changes);
+	err = settle_all_blocked(nl, view, changes);
 	count(view, changes, ret);
 	return b->err ?: err;
 }

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "agent/kernel/delta_kernel.h"
-#include "lib/netlink/kern.h"
+#include "lib/netlink/netlink.h"
 
 struct applied {
 	size_t failed;
@@ -20,5 +20,5 @@ struct applied {
 };
 
 /* 0; or -errno if the work could not be done at all, and then what was done is in the results. */
-int apply_kernel(struct kern *k, struct kernel_view *view, struct changes *changes, uint64_t now,
-		 struct applied *ret);
+int apply_kernel(struct netlink *nl, struct kernel_view *view, struct changes *changes,
+		 uint64_t now, struct applied *ret);

@@ -30,7 +30,7 @@ enum change_kind {
 
 struct change {
 	enum change_kind kind;
-	bool repair;   /* it had been right, and somebody changed it */
+	bool repair;   /* it had been right, and another program changed it */
 	bool replaces; /* ROUTE: ours with its key is there, and gives way in the same step */
 	bool forget;   /* ..._GONE: the kernel does not hold it any more */
 	int result;    /* by apply */
@@ -51,7 +51,7 @@ struct change {
 			uint32_t index;                    /* TUNNEL_GONE */
 			unsigned set;                      /* TUNNEL: what of it */
 			const struct desired_tunnel *want; /* TUNNEL... */
-			struct node_address address;       /* ADDRESS... */
+			struct kaddress address;           /* ADDRESS... */
 		};
 	};
 };
@@ -64,13 +64,14 @@ struct changes {
 };
 
 /* What is missing or other than it should be. */
-int delta_missing(const struct desired *d, const struct kernel_view *view, uint64_t now,
+int delta_missing(const struct desired_kernel *d, const struct kernel_view *view, uint64_t now,
 		  struct changes *ret);
 /* What is ours and not wanted. Appends. */
-int delta_surplus(const struct desired *d, const struct kernel_view *view, struct changes *ret);
+int delta_surplus(const struct desired_kernel *d, const struct kernel_view *view,
+		  struct changes *ret);
 void changes_done(struct changes *c);
 /* Marks what is as it should be: if it is not later, somebody else was at work. */
-void delta_confirm(const struct desired *d, struct kernel_view *view);
+void delta_confirm(const struct desired_kernel *d, struct kernel_view *view);
 
 /*
  * After a repair: when the next one of the same thing may come. At once, five times in a row and
@@ -78,7 +79,7 @@ void delta_confirm(const struct desired *d, struct kernel_view *view);
  * repair follows the last tampering within 0.2 s, or 2 s. More at once would only keep an
  * `ip route flush` going, which repeats until it finds nothing.
  */
-void holding_repaired(struct holding *h, uint64_t now);
+void presence_repaired(struct presence *h, uint64_t now);
 /* So many repairs of a fight are logged one by one, those after them as a count. */
 #define FIGHT_LOGGED 3
 

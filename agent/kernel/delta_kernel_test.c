@@ -12,9 +12,9 @@ struct world {
 	struct kernel_pod pods[4];
 	struct address addresses[4][2];
 	struct kernel_block blocks[4];
-	struct kernel_desired state;
+	struct kernel_wants state;
 	struct prefixes protect;
-	struct desired desired;
+	struct desired_kernel desired;
 	uint64_t now;
 };
 
@@ -34,7 +34,7 @@ static int tear_down(void **state)
 	struct world *w = *state;
 
 	kernel_view_done(&w->view);
-	desired_done(&w->desired);
+	desired_kernel_done(&w->desired);
 	return 0;
 }
 
@@ -58,7 +58,7 @@ static void block(struct world *w, const char *text, bool no_blackhole)
 
 static void want(struct world *w)
 {
-	desired_done(&w->desired);
+	desired_kernel_done(&w->desired);
 	assert_int_equal(desired_kernel(&w->state, &w->view, &w->protect, &w->desired), 0);
 }
 
@@ -235,7 +235,7 @@ static void one_of_ours_with_other_attributes_is_replaced(void **state)
 	expect(w, "+ neighbour 10.1.0.5 dev " A "\n"
 		  "= route 10.1.0.5/32 dev " A "\n");
 	confirm(w);
-	assert_false(kernel_view_routes(&w->view, &w->desired.routes[0])->h.confirmed);
+	assert_false(kernel_view_routes(&w->view, &w->desired.routes[0]).v[0]->h.confirmed);
 	/* Beside the right one it is just too much. */
 	route(&w->view, "10.1.0.5/32", 7);
 	neighbour(&w->view, 7, "10.1.0.5", 0);
@@ -292,7 +292,7 @@ static void a_link_that_is_down_is_set_up(void **state)
 }
 
 /* Another program removes a thing `every` ms for so long; returns the longest wait for a repair. */
-static uint64_t fight(struct holding *h, uint64_t *now, uint64_t every, uint64_t lasting,
+static uint64_t fight(struct presence *h, uint64_t *now, uint64_t every, uint64_t lasting,
 		      unsigned *ret_repairs)
 {
 	uint64_t end = *now + lasting, longest = 0;
@@ -301,7 +301,7 @@ static uint64_t fight(struct holding *h, uint64_t *now, uint64_t every, uint64_t
 		uint64_t wait = h->not_before > *now ? h->not_before - *now : 0;
 
 		longest = wait > longest ? wait : longest;
-		holding_repaired(h, *now + wait);
+		presence_repaired(h, *now + wait);
 		*now += wait > every ? wait : every;
 	}
 	return longest;
@@ -310,7 +310,7 @@ static uint64_t fight(struct holding *h, uint64_t *now, uint64_t every, uint64_t
 static void repairs_do_not_outlast_the_tampering(void **state)
 {
 	uint64_t now = ((struct world *)*state)->now;
-	struct holding h = { 0 };
+	struct presence h = { 0 };
 	unsigned n;
 
 	/* At a rate that costs nothing each is repaired at once, for as long as a minute or two. */
@@ -328,7 +328,7 @@ static void repairs_do_not_outlast_the_tampering(void **state)
 static void only_a_lasting_fight_slows_repairs(void **state)
 {
 	uint64_t now = ((struct world *)*state)->now;
-	struct holding h = { 0 };
+	struct presence h = { 0 };
 	unsigned n;
 
 	assert_int_equal(fight(&h, &now, 1, 110000, &n), 200);
@@ -349,7 +349,7 @@ static void only_a_lasting_fight_slows_repairs(void **state)
 static void slow_tampering_is_repaired_at_once_for_ever(void **state)
 {
 	uint64_t now = ((struct world *)*state)->now;
-	struct holding h = { 0 };
+	struct presence h = { 0 };
 	unsigned n;
 
 	assert_int_equal(fight(&h, &now, 15000, 3600000, &n), 0);
@@ -370,7 +370,7 @@ static void what_is_put_off_comes_when_it_is_due(void **state)
 	pod(w, A, "10.1.0.5", NULL);
 	confirm(w);
 	take(&w->view, route_message(RTM_DELROUTE, 0, OTHERS, "10.1.0.5/32", 7, route_protocol));
-	r = kernel_view_routes(&w->view, &w->desired.routes[0]);
+	r = kernel_view_routes(&w->view, &w->desired.routes[0]).v[0];
 	r->h.not_before = w->now + 10;
 	expect(w, "");
 	want(w);
@@ -398,8 +398,8 @@ static void forwarding_is_set_for_the_families_in_use(void **state)
 {
 	struct world *w = *state;
 
-	w->view.host4 = (struct message_conf){ .known = CONF_BIT(CONF_FORWARDING) };
-	w->view.host6 = (struct message_conf){ .known = CONF_BIT(CONF6_FORWARDING) };
+	w->view.host4 = (struct kconf){ .known = CONF_BIT(CONF_FORWARDING) };
+	w->view.host6 = (struct kconf){ .known = CONF_BIT(CONF6_FORWARDING) };
 	expect(w, "+ net.ipv4.ip_forward\n");
 	w->state.ipv6 = true;
 	expect(w, "+ net.ipv4.ip_forward\n+ net.ipv6.conf.all.forwarding\n");
@@ -433,8 +433,8 @@ static void blocks_are_black_holes_but_for_single_addresses(void **state)
 
 static void refused_is(const struct world *w, size_t i, const char *why)
 {
-	assert_true(i < w->desired.n_refused);
-	assert_string_equal(w->desired.refused[i].why, why);
+	assert_true(i < w->desired.refused.n);
+	assert_string_equal(w->desired.refused.v[i].why, why);
 }
 
 static void no_black_hole_over_what_the_node_needs(void **state)
@@ -446,8 +446,7 @@ static void no_black_hole_over_what_the_node_needs(void **state)
 	take(&w->view, link_message(RTM_NEWLINK, 9, "eth0", "dummy", IFF_UP));
 	take(&w->view, address_message(RTM_NEWADDR, 9, "10.1.0.7", 24, 0));
 	take(&w->view, address_message(RTM_NEWADDR, 9, "10.4.0.7", 32, 0));
-	w->view.gateways = (struct addresses){ calloc(1, sizeof(gateway)), 1 };
-	w->view.gateways.v[0] = gateway;
+	assert_int_equal(array_append(&w->view.gateways, gateway), 0);
 	w->protect = (struct prefixes){ &etcd, 1 };
 	block(w, "10.1.0.0/26", false);
 	block(w, "10.2.0.0/26", false);

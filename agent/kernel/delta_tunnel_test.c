@@ -12,8 +12,8 @@ struct world {
 	struct kernel_tunnel tunnels[2];
 	struct kernel_remote remotes[REMOTES];
 	struct kernel_remote_block remote_blocks[2 * REMOTES];
-	struct kernel_desired state;
-	struct desired desired;
+	struct kernel_wants state;
+	struct desired_kernel desired;
 };
 
 static const struct vxlan_made ours = { .vni = 4096, .mtu = 1450, .local = "192.0.2.7", .mac = 9 };
@@ -23,10 +23,10 @@ static int set_up(void **state)
 	static struct world w;
 
 	w = (struct world){ .view.own_port = OWN_PORT };
-	w.state = (struct kernel_desired){ .blocks = w.blocks,
-					   .tunnels = w.tunnels,
-					   .remotes = w.remotes,
-					   .remote_blocks = w.remote_blocks };
+	w.state = (struct kernel_wants){ .blocks = w.blocks,
+					 .tunnels = w.tunnels,
+					 .remotes = w.remotes,
+					 .remote_blocks = w.remote_blocks };
 	w.tunnels[w.state.n_tunnels++] = (struct kernel_tunnel){ .local = address("192.0.2.7"),
 								 .mac = { { 2, 0, 0, 0, 9, 9 } },
 								 .vni = 4096,
@@ -44,7 +44,7 @@ static int tear_down(void **state)
 	struct world *w = *state;
 
 	kernel_view_done(&w->view);
-	desired_done(&w->desired);
+	desired_kernel_done(&w->desired);
 	return 0;
 }
 
@@ -96,7 +96,7 @@ static void expect_at(struct world *w, const char *text, int line)
 	struct changes c = { 0 };
 	char got[4096] = "";
 
-	desired_done(&w->desired);
+	desired_kernel_done(&w->desired);
 	assert_int_equal(desired_kernel(&w->state, &w->view, NULL, &w->desired), 0);
 	assert_int_equal(delta_missing(&w->desired, &w->view, 1000000, &c), 0);
 	assert_int_equal(delta_surplus(&w->desired, &w->view, &c), 0);

@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/kernel/desired_kernel_parts.h"
+#include "agent/kernel/desired_kernel.h"
 
-#include <errno.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/sort.h"
+
+struct making {
+	struct desired_kernel d;
+	const struct kernel_wants *wants;
+	const struct kernel_view *view;
+	const struct prefixes *protect;
+	struct prefix *singles; /* blocks of one address, sorted */
+	size_t n_singles;
+	struct prefix *own;        /* all blocks of ours, sorted */
+	struct address *underlays; /* where other nodes' tunnels end, sorted */
+	size_t n_underlays;
+	struct desired_link *tunnel_links[2];
+};
 
 /*
  * What comes out of the tunnel is routed on. Where one end takes the tunnel and the other the way
@@ -73,6 +86,11 @@ bool desired_conf(const struct desired_link *l, enum devconf c, int32_t *ret)
 	return false;
 }
 
+static bool is_v6(const struct address *a)
+{
+	return a->family == AF_INET6;
+}
+
 /* --- order ---------------------------------------------------------------------------------- */
 
 static int by_link(const void *a, const void *b)
@@ -107,7 +125,12 @@ static int by_neighbour_key(const void *a, const void *b)
 	return kneighbour_compare_key(a, b);
 }
 
-int by_prefix(const void *a, const void *b)
+static int by_address(const void *a, const void *b)
+{
+	return address_compare(a, b);
+}
+
+static int by_prefix(const void *a, const void *b)
 {
 	return prefix_compare(a, b);
 }
@@ -135,7 +158,7 @@ static bool is_exported_alone(const struct making *m, const struct prefix *host)
 
 static void add_pod(struct making *m, const struct kernel_pod *pod, const struct klink *link)
 {
-	struct desired *d = &m->d;
+	struct desired_kernel *d = &m->d;
 	struct desired_link *l = &d->links[d->n_links++];
 
 	*l = (struct desired_link){ .index = link->index, .route_localnet = pod->route_localnet };
@@ -149,8 +172,8 @@ static void add_pod(struct making *m, const struct kernel_pod *pod, const struct
 			.link = link->index, .address = *a, .mac = pod->mac, .ours = true
 		};
 		d->routes[d->n_routes++] = r;
-		if (m->state->export_table && is_exported_alone(m, &r.dst)) {
-			r.table = m->state->export_table;
+		if (m->wants->export_table && is_exported_alone(m, &r.dst)) {
+			r.table = m->wants->export_table;
 			d->routes[d->n_routes++] = r;
 		}
 	}
@@ -158,8 +181,8 @@ static void add_pod(struct making *m, const struct kernel_pod *pod, const struct
 
 static void add_pods(struct making *m)
 {
-	for (size_t i = 0; i < m->state->n_pods; i++) {
-		const struct kernel_pod *pod = &m->state->pods[i];
+	for (size_t i = 0; i < m->wants->n_pods; i++) {
+		const struct kernel_pod *pod = &m->wants->pods[i];
 		const struct held_link *l = kernel_view_link_named(m->view, pod->link);
 
 		if (l && l->pod)
@@ -180,8 +203,8 @@ static bool over_subnet(const struct prefix *block, const struct kernel_view *vi
 {
 	char text[PREFIX_TEXT];
 
-	for (size_t i = 0; i < view->n_addresses; i++) {
-		const struct node_address *a = &view->addresses[i];
+	for (size_t i = 0; i < view->addresses.n; i++) {
+		const struct kaddress *a = &view->addresses.v[i].address;
 		const struct held_link *l;
 
 		if (a->subnet.length == address_bits(&a->local) ||
@@ -223,22 +246,10 @@ static bool over_protected(const struct prefix *block, const struct prefixes *pr
 	return false;
 }
 
-bool covers_own(const struct making *m, const struct prefix *block, char *why, size_t size)
+static bool covers_own(const struct making *m, const struct prefix *block, char *why, size_t size)
 {
 	return over_subnet(block, m->view, why, size) || over_gateway(block, m->view, why, size) ||
 	       over_protected(block, m->protect, why, size);
-}
-
-int refuse(struct making *m, const struct refused_block *refused)
-{
-	struct desired *d = &m->d;
-	struct refused_block *grown = reallocarray(d->refused, d->n_refused + 1, sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	d->refused = grown;
-	grown[d->n_refused++] = *refused;
-	return 0;
 }
 
 static bool is_single(const struct prefix *block)
@@ -248,7 +259,7 @@ static bool is_single(const struct prefix *block)
 
 static int add_block(struct making *m, const struct prefix *block)
 {
-	struct desired *d = &m->d;
+	struct desired_kernel *d = &m->d;
 	struct refused_block refused = { .block = *block };
 	bool v6 = block->address.family == AF_INET6;
 	struct kroute r = { .table = RT_TABLE_MAIN,
@@ -258,10 +269,10 @@ static int add_block(struct making *m, const struct prefix *block)
 			    .protocol = route_protocol };
 
 	if (covers_own(m, block, refused.why, sizeof(refused.why)))
-		return refuse(m, &refused);
+		return array_append(&m->d.refused, refused);
 	d->routes[d->n_routes++] = r;
-	if (m->state->export_table) {
-		r.table = m->state->export_table;
+	if (m->wants->export_table) {
+		r.table = m->wants->export_table;
 		d->routes[d->n_routes++] = r;
 	}
 	return 0;
@@ -271,8 +282,8 @@ static int add_blocks(struct making *m)
 {
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < m->state->n_blocks; i++) {
-		const struct kernel_block *b = &m->state->blocks[i];
+	for (size_t i = 0; err == 0 && i < m->wants->n_blocks; i++) {
+		const struct kernel_block *b = &m->wants->blocks[i];
 
 		if (!b->no_blackhole && !is_single(&b->block))
 			err = add_block(m, &b->block);
@@ -282,41 +293,331 @@ static int add_blocks(struct making *m)
 
 static void gather_own(struct making *m)
 {
-	for (size_t i = 0; i < m->state->n_blocks; i++) {
-		m->own[i] = prefix_mask(&m->state->blocks[i].block);
+	for (size_t i = 0; i < m->wants->n_blocks; i++) {
+		m->own[i] = prefix_mask(&m->wants->blocks[i].block);
 		if (is_single(&m->own[i]))
 			m->singles[m->n_singles++] = m->own[i];
 	}
-	if (m->state->n_blocks)
-		qsort(m->own, m->state->n_blocks, sizeof(*m->own), by_prefix);
+	if (m->wants->n_blocks)
+		qsort(m->own, m->wants->n_blocks, sizeof(*m->own), by_prefix);
 	if (m->n_singles)
 		qsort(m->singles, m->n_singles, sizeof(*m->singles), by_prefix);
+}
+
+/* --- the overlay: this node's end ------------------------------------------------------------------------ */
+
+/* What no change in place can mend. */
+static bool is_outdated(const struct kernel_tunnel *t, const struct kvxlan *is)
+{
+	return is->vni != t->vni || is->port != t->port || is->other ||
+	       (is->local.family != AF_UNSPEC && is->local.family != t->local.family);
+}
+
+static void add_tunnel(struct making *m, const struct kernel_tunnel *t)
+{
+	struct desired_kernel *d = &m->d;
+	int which = is_v6(&t->local);
+	struct desired_tunnel *want = &d->tunnels[which];
+	const struct held_link *l = kernel_view_link_named(m->view, tunnel_name(which));
+	struct desired_link *link;
+
+	if (want->wanted)
+		return;
+	*want = (struct desired_tunnel){
+		.wanted = true,
+		.foreign = l && !l->tunnel,
+		.outdated = l && l->tunnel && is_outdated(t, &l->link.tunnel),
+		.is = { .vxlan = { .vni = t->vni, .port = t->port, .local = t->local },
+			.mac = t->mac,
+			.mtu = t->mtu,
+			.offload = t->checksum_offload }
+	};
+	for (size_t i = 0; i < t->n_addresses && i < ARRAY_SIZE(want->is.addresses); i++) {
+		want->is.addresses[want->is.n_addresses++] = t->addresses[i];
+		want->ipv6 |= is_v6(&t->addresses[i]);
+	}
+	if (!l || want->foreign || want->outdated)
+		return;
+	want->index = l->link.index;
+	link = &d->links[d->n_links++];
+	*link = (struct desired_link){ .index = want->index, .tunnel = true, .ipv6 = want->ipv6 };
+	memcpy(link->name, l->link.name, sizeof(link->name));
+	m->tunnel_links[which] = link;
+}
+
+static void add_tunnels(struct making *m)
+{
+	for (size_t i = 0; i < m->wants->n_tunnels; i++)
+		add_tunnel(m, &m->wants->tunnels[i]);
+}
+
+/*
+ * For each other node where its frames go (FDB) and the MAC of its tunnel's end, for each of its
+ * blocks a route there, or past the tunnel where the node is on a subnet of ours.
+ *
+ * What needs a device waits until there is one: the pass that makes it is followed by another.
+ */
+
+/* --- the overlay: other nodes ----------------------------------------------------------------------------- */
+
+static int gather_underlays(struct making *m)
+{
+	m->underlays = calloc(m->wants->n_remotes + 1, sizeof(*m->underlays));
+	if (!m->underlays)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->wants->n_remotes; i++)
+		m->underlays[m->n_underlays++] = m->wants->remotes[i].underlay;
+	if (m->n_underlays)
+		qsort(m->underlays, m->n_underlays, sizeof(*m->underlays), by_address);
+	return 0;
+}
+
+static struct desired_tunnel *tunnel_to(struct making *m, const struct kernel_remote *r)
+{
+	return &m->d.tunnels[is_v6(&r->underlay)];
+}
+
+static void add_neighbour(struct making *m, uint32_t link, const struct address *a,
+			  const struct mac *mac, bool fdb)
+{
+	m->d.neighbours[m->d.n_neighbours++] = (struct kneighbour){
+		.link = link, .address = *a, .mac = *mac, .fdb = fdb, .ours = !fdb
+	};
+}
+
+/* Another node that says to be at our own address would have us send to ourselves. */
+static bool is_self(struct making *m, const struct kernel_remote *r)
+{
+	const struct desired_tunnel *t = tunnel_to(m, r);
+
+	return address_compare(&r->underlay, &t->is.vxlan.local) == 0;
+}
+
+/* Frames to all zeros would be those that lead nowhere else. */
+static bool has_mac(const struct kernel_remote *r)
+{
+	static const struct mac none;
+
+	return memcmp(&r->mac, &none, sizeof(none)) != 0 && !(r->mac.bytes[0] & 1);
+}
+
+static bool is_reached(struct making *m, const struct kernel_remote *r)
+{
+	return tunnel_to(m, r)->index && !is_self(m, r) && has_mac(r);
+}
+
+static void add_vteps(struct making *m, const struct kernel_remote *r)
+{
+	if (!is_reached(m, r))
+		return;
+	for (size_t f = 0; f < ARRAY_SIZE(r->vtep); f++)
+		if (r->vtep[f].family != AF_UNSPEC)
+			add_neighbour(m, tunnel_to(m, r)->index, &r->vtep[f], &r->mac, false);
+}
+
+static void add_fdb(struct making *m, const struct kernel_remote *r)
+{
+	if (is_reached(m, r))
+		add_neighbour(m, tunnel_to(m, r)->index, &r->underlay, &r->mac, true);
+}
+
+/* --- their blocks --------------------------------------------------------------------------- */
+
+/* Which link of ours has a subnet with this address in it, the narrowest; NULL: none. */
+static const struct held_link *on_link(const struct kernel_view *view, const struct address *a)
+{
+	const struct held_link *best = NULL;
+	int length = -1;
+
+	for (size_t i = 0; i < view->addresses.n; i++) {
+		const struct kaddress *own = &view->addresses.v[i].address;
+		const struct held_link *l;
+
+		if (own->subnet.length <= length || !prefix_contains(&own->subnet, a) ||
+		    address_compare(&own->local, a) == 0)
+			continue;
+		l = kernel_view_link(view, own->link);
+		if (!l || l->tunnel)
+			continue;
+		best = l;
+		length = own->subnet.length;
+	}
+	return best;
+}
+
+/* dst without host bits. */
+static void add_route(struct making *m, const struct prefix *dst, const struct khop *hop)
+{
+	bool v6 = is_v6(&dst->address);
+	bool via = hop->gateway.family != AF_UNSPEC;
+
+	m->d.routes[m->d.n_routes++] = (struct kroute){
+		.table = RT_TABLE_MAIN,
+		.dst = *dst,
+		.metric = v6 ? ROUTE_METRIC6 : 0,
+		.hop = *hop,
+		.type = RTN_UNICAST,
+		.scope = v6 || via ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK,
+		.protocol = route_protocol,
+	};
+}
+
+/*
+ * IPv6 refuses a gateway that another route leads to over another link, onlink or not: BIRD's for
+ * the same block, or our own past the tunnel. So the gateway gets a route of its own.
+ */
+static void add_gateway_route(struct making *m, const struct address *gateway, uint32_t tunnel)
+{
+	const struct prefix host = prefix_of(gateway, (uint8_t)address_bits(gateway));
+
+	add_route(m, &host, &(struct khop){ .oif = tunnel });
+}
+
+static void add_tunnel_route(struct making *m, const struct kernel_remote *r,
+			     const struct prefix *block)
+{
+	bool v6 = is_v6(&block->address);
+	const struct desired_tunnel *t = tunnel_to(m, r);
+	const struct address *via = &r->vtep[v6];
+
+	if (!t->index)
+		return;
+	if (v6) {
+		add_gateway_route(m, via, t->index);
+		m->tunnel_links[is_v6(&r->underlay)]->ipv6 = true;
+	}
+	/* A block of one address: its own route is all. */
+	if (!v6 || block->length != 128 || address_compare(via, &block->address) != 0)
+		add_route(m, block,
+			  &(struct khop){ .gateway = *via, .oif = t->index, .onlink = true });
+}
+
+/* Mostly pools are apart from where the nodes are, which two comparisons tell. */
+static size_t first_underlay(const struct making *m, const struct address *from)
+{
+	const struct address *v = m->underlays;
+	size_t n = m->n_underlays;
+
+	if (n && address_compare(&v[n - 1], from) < 0)
+		return n;
+	if (n && address_compare(&v[0], from) >= 0)
+		return 0;
+	return array_place(v, n, x, address_compare(x, from));
+}
+
+static bool over_underlay(const struct making *m, const struct prefix *block, char *why,
+			  size_t size)
+{
+	size_t first = first_underlay(m, &block->address);
+	char text[ADDRESS_TEXT];
+
+	if (first == m->n_underlays || !prefix_contains(block, &m->underlays[first]))
+		return false;
+	snprintf(why, size, "it would cover %s, to which a tunnel leads",
+		 address_print(&m->underlays[first], text));
+	return true;
+}
+
+static bool is_refused(struct making *m, const struct kernel_remote *r, const struct prefix *block,
+		       char *why, size_t size)
+{
+	char text[ADDRESS_TEXT], covered[96];
+
+	if (m->wants->n_blocks &&
+	    bsearch(block, m->own, m->wants->n_blocks, sizeof(*block), by_prefix)) {
+		snprintf(why, size, "it is a block of this node, too");
+		return true;
+	}
+	if (is_self(m, r)) {
+		snprintf(why, size, "its node is said to be at this node's own address %s",
+			 address_print(&r->underlay, text));
+		return true;
+	}
+	if (covers_own(m, block, covered, sizeof(covered))) {
+		snprintf(why, size, "it would cover %s", covered);
+		return true;
+	}
+	return over_underlay(m, block, why, size);
+}
+
+static bool is_out_of_reach(struct making *m, const struct kernel_remote *r,
+			    const struct prefix *block, char *why, size_t size)
+{
+	if (!tunnel_to(m, r)->wanted)
+		snprintf(why, size,
+			 "its node is reached over %s alone, and this node has no tunnel there",
+			 is_v6(&r->underlay) ? "IPv6" : "IPv4");
+	else if (!has_mac(r))
+		snprintf(why, size, "its node's tunnel has no MAC of its own");
+	else if (r->vtep[is_v6(&block->address)].family == AF_UNSPEC)
+		snprintf(why, size, "its node's tunnel has no address of its family");
+	else
+		return false;
+	return true;
+}
+
+static int add_remote_block(struct making *m, const struct kernel_remote_block *b)
+{
+	struct refused_block refused = { .block = prefix_mask(&b->block), .remote = true };
+	const struct kernel_remote *r = &m->wants->remotes[b->remote];
+	const struct address *node = &r->node[is_v6(&b->block.address)];
+	const struct held_link *l = NULL;
+
+	if (is_refused(m, r, &refused.block, refused.why, sizeof(refused.why)))
+		return array_append(&m->d.refused, refused);
+	if (b->may_be_direct && node->family != AF_UNSPEC)
+		l = on_link(m->view, node);
+	if (!l && is_out_of_reach(m, r, &refused.block, refused.why, sizeof(refused.why)))
+		return array_append(&m->d.refused, refused);
+	if (!l)
+		add_tunnel_route(m, r, &refused.block);
+	/* While the link is down nothing leads there, and the kernel takes no route over it. */
+	else if (l->link.flags & IFF_UP)
+		add_route(m, &refused.block,
+			  &(struct khop){ .gateway = *node, .oif = l->link.index });
+	return 0;
+}
+
+static int add_remotes(struct making *m)
+{
+	const struct kernel_wants *wants = m->wants;
+	int err = gather_underlays(m);
+
+	for (size_t i = 0; err == 0 && i < wants->n_remotes; i++)
+		add_vteps(m, &wants->remotes[i]);
+	for (size_t i = 0; err == 0 && i < wants->n_remote_blocks; i++)
+		if (wants->remote_blocks[i].remote < wants->n_remotes)
+			err = add_remote_block(m, &wants->remote_blocks[i]);
+	/* Last, as in the order of neighbours: what is sorted already need not be. */
+	for (size_t i = 0; err == 0 && i < wants->n_remotes; i++)
+		add_fdb(m, &wants->remotes[i]);
+	return err;
 }
 
 /* --- all ------------------------------------------------------------------------------------ */
 
 static int make_room(struct making *m)
 {
-	const struct kernel_desired *state = m->state;
-	struct desired *d = &m->d;
+	const struct kernel_wants *wants = m->wants;
+	struct desired_kernel *d = &m->d;
 	size_t addresses = 0;
 
-	for (size_t i = 0; i < state->n_pods; i++)
-		addresses += state->pods[i].n_addresses;
+	for (size_t i = 0; i < wants->n_pods; i++)
+		addresses += wants->pods[i].n_addresses;
 	/* Both tables; one more, because a set may be empty. */
-	d->routes = calloc(2 * (addresses + state->n_blocks + state->n_remote_blocks) +
-				   state->n_routes + 1,
+	d->routes = calloc(2 * (addresses + wants->n_blocks + wants->n_remote_blocks) +
+				   wants->n_routes + 1,
 			   sizeof(*d->routes));
-	d->neighbours = calloc(addresses + 3 * state->n_remotes + state->n_remote_blocks + 1,
+	d->neighbours = calloc(addresses + 3 * wants->n_remotes + wants->n_remote_blocks + 1,
 			       sizeof(*d->neighbours));
-	d->links = calloc(state->n_pods + ARRAY_SIZE(d->tunnels) + 1, sizeof(*d->links));
-	m->singles = calloc(state->n_blocks + 1, sizeof(*m->singles));
-	m->own = calloc(state->n_blocks + 1, sizeof(*m->own));
+	d->links = calloc(wants->n_pods + ARRAY_SIZE(d->tunnels) + 1, sizeof(*d->links));
+	m->singles = calloc(wants->n_blocks + 1, sizeof(*m->singles));
+	m->own = calloc(wants->n_blocks + 1, sizeof(*m->own));
 	return d->routes && d->neighbours && d->links && m->singles && m->own ? 0 : -ENOMEM;
 }
 
 /* Several attachments may share a link: what one of them needs, the link needs. */
-static void merge_links(struct desired *d)
+static void merge_links(struct desired_kernel *d)
 {
 	size_t kept = 0;
 
@@ -339,18 +640,18 @@ static void merge_links(struct desired *d)
 
 static int make(struct making *m)
 {
-	const struct kernel_desired *state = m->state;
-	struct desired *d = &m->d;
+	const struct kernel_wants *wants = m->wants;
+	struct desired_kernel *d = &m->d;
 	int err;
 
 	gather_own(m);
 	add_tunnels(m);
 	add_pods(m);
 	err = add_blocks(m);
-	if (state->n_routes)
-		memcpy(d->routes + d->n_routes, state->routes,
-		       state->n_routes * sizeof(*d->routes));
-	d->n_routes += state->n_routes;
+	if (wants->n_routes)
+		memcpy(d->routes + d->n_routes, wants->routes,
+		       wants->n_routes * sizeof(*d->routes));
+	d->n_routes += wants->n_routes;
 	err = err ?: add_remotes(m);
 
 	merge_links(d);
@@ -360,14 +661,14 @@ static int make(struct making *m)
 	return err;
 }
 
-int desired_kernel(const struct kernel_desired *state, const struct kernel_view *view,
-		   const struct prefixes *protect, struct desired *ret)
+int desired_kernel(const struct kernel_wants *wants, const struct kernel_view *view,
+		   const struct prefixes *protect, struct desired_kernel *ret)
 {
-	struct making m = { .state = state,
+	struct making m = { .wants = wants,
 			    .view = view,
 			    .protect = protect,
-			    .d.ipv6 = state->ipv6,
-			    .d.statics_known = state->statics_known };
+			    .d.ipv6 = wants->ipv6,
+			    .d.statics_known = wants->statics_known };
 	int err = make_room(&m);
 
 	err = err ?: make(&m);
@@ -375,45 +676,22 @@ int desired_kernel(const struct kernel_desired *state, const struct kernel_view 
 	free(m.own);
 	free(m.underlays);
 	if (err < 0)
-		desired_done(&m.d);
+		desired_kernel_done(&m.d);
 	else
 		*ret = m.d;
 	return err;
 }
 
-void desired_done(struct desired *d)
+void desired_kernel_done(struct desired_kernel *d)
 {
 	free(d->routes);
 	free(d->neighbours);
 	free(d->links);
-	free(d->refused);
-	*d = (struct desired){ 0 };
+	array_done(&d->refused);
+	*d = (struct desired_kernel){ 0 };
 }
 
-const struct desired_link *desired_link(const struct desired *d, uint32_t index)
+const struct desired_link *desired_link(const struct desired_kernel *d, uint32_t index)
 {
-	const struct desired_link key = { .index = index };
-
-	return d->n_links ? bsearch(&key, d->links, d->n_links, sizeof(key), by_link) : NULL;
-}
-
-const struct kroute *desired_route_at(const struct desired *d, size_t *finger,
-				      const struct kroute *key)
-{
-	int c = -1;
-
-	while (*finger < d->n_routes && (c = kroute_compare_key(&d->routes[*finger], key)) < 0)
-		++*finger;
-	return c == 0 ? &d->routes[*finger] : NULL;
-}
-
-const struct kneighbour *desired_neighbour_at(const struct desired *d, size_t *finger,
-					      const struct kneighbour *key)
-{
-	int c = -1;
-
-	while (*finger < d->n_neighbours &&
-	       (c = kneighbour_compare_key(&d->neighbours[*finger], key)) < 0)
-		++*finger;
-	return c == 0 ? &d->neighbours[*finger] : NULL;
+	return array_find(d->links, d->n_links, x, (x->index > index) - (x->index < index));
 }

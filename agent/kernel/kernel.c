@@ -2,11 +2,11 @@
 #include "agent/kernel/kernel.h"
 
 #include <errno.h>
-#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "agent/kernel/kernel_parts.h"
+#include "agent/kernel/kernel_private.h"
 #include "lib/base/log.h"
 
 #define FIRST_LOOKS 5
@@ -44,12 +44,12 @@ static int on_events(sd_event_source *s, int fd, uint32_t revents, void *arg)
 static int on_deliver(sd_event_source *s, void *arg)
 {
 	struct kernel *k = arg;
-	AUTO(free) char(*gone)[IF_NAME_TEXT] = TAKE(k->view.gone);
-	size_t n = k->view.n_gone;
+	AUTO(free) char(*gone)[IF_NAME_TEXT] = TAKE(k->view.gone.v);
+	size_t n = k->view.gone.n;
 
-	k->view.n_gone = 0;
+	k->view.gone.n = k->view.gone.room = 0;
 	for (size_t i = 0; i < n; i++)
-		/* It may have been made anew under the same name. */
+		/* There may be a new one of the same name. */
 		if (!kernel_view_link_named(&k->view, gone[i]) && k->options.link_gone)
 			k->options.link_gone(gone[i], k->options.arg);
 	if (k->view.bird_lost.port && k->options.bird_lost)
@@ -59,12 +59,12 @@ static int on_deliver(sd_event_source *s, void *arg)
 	return 0;
 }
 
-static int own_port(const struct kern *kern, uint32_t *ret)
+static int own_port(const struct netlink *netlink, uint32_t *ret)
 {
 	struct sockaddr_nl self = { 0 };
 	socklen_t length = sizeof(self);
 
-	if (getsockname(kern_fd(kern), (struct sockaddr *)&self, &length) < 0)
+	if (getsockname(netlink_fd(netlink), (struct sockaddr *)&self, &length) < 0)
 		return -errno;
 	*ret = self.nl_pid;
 	return 0;
@@ -82,7 +82,7 @@ static int first_look(struct kernel *k, struct err *err)
 static int add_sources(struct kernel *k)
 {
 	sd_event *event = k->options.event;
-	int r = sd_event_add_io(event, &k->source, kern_fd(k->events), EPOLLIN, on_events, k);
+	int r = sd_event_add_io(event, &k->source, netlink_fd(k->events), EPOLLIN, on_events, k);
 
 	if (r >= 0)
 		r = sd_event_add_defer(event, &k->deliver, on_deliver, k);
@@ -106,9 +106,9 @@ int kernel_new(const struct kernel_options *options, struct kernel **ret, struct
 	r = kernel_join(k, err);
 	if (r < 0)
 		return r;
-	r = kern_open(NETLINK_ROUTE, &k->kern);
+	r = netlink_open(NETLINK_ROUTE, &k->netlink);
 	if (r == 0)
-		r = own_port(k->kern, &k->view.own_port);
+		r = own_port(k->netlink, &k->view.own_port);
 	if (r == 0)
 		r = add_sources(k);
 	if (r < 0)
@@ -134,8 +134,8 @@ void kernel_free(struct kernel *k)
 	sd_event_source_disable_unref(k->source);
 	sd_event_source_disable_unref(k->deliver);
 	pass_free(k->pass);
-	kern_close(k->events);
-	kern_close(k->kern);
+	netlink_close(k->events);
+	netlink_close(k->netlink);
 	kernel_view_done(&k->view);
 	free(k);
 }
@@ -190,54 +190,83 @@ unsigned kernel_link_index(const struct kernel *k, const char *name)
 	return l ? l->link.index : 0;
 }
 
-struct doomed {
-	struct texts names;
-	int err;
-};
-
-static void gather_doomed(struct held_link *l, void *arg)
-{
-	struct doomed *d = arg;
-	const char **grown;
-
-	if (!l->pod || !pod_link_is_doomed(l->link.group) || d->err < 0)
-		return;
-	grown = reallocarray(d->names.v, d->names.n + 1, sizeof(*grown));
-	if (grown) {
-		d->names.v = grown;
-		grown[d->names.n] = strdup(l->link.name);
-	}
-	if (grown && grown[d->names.n])
-		d->names.n++;
-	else
-		d->err = -ENOMEM;
-}
-
 int kernel_doomed(const struct kernel *k, struct texts *ret)
 {
-	struct doomed d = { 0 };
+	struct texts names = { calloc(k->view.links.n + 1, sizeof(*names.v)), 0 };
+	int err = names.v ? 0 : -ENOMEM;
 
-	kernel_view_each_link(&k->view, gather_doomed, &d);
-	if (d.err == 0) {
-		*ret = d.names;
+	for (size_t i = 0; err == 0 && i < k->view.links.n; i++) {
+		const struct held_link *l = k->view.links.v[i];
+
+		if (!l->pod || !pod_link_is_doomed(l->link.group))
+			continue;
+		names.v[names.n] = strdup(l->link.name);
+		if (names.v[names.n])
+			names.n++;
+		else
+			err = -ENOMEM;
+	}
+	if (err == 0) {
+		*ret = names;
 		return 0;
 	}
-	for (size_t i = 0; i < d.names.n; i++)
-		free((char *)(uintptr_t)d.names.v[i]);
-	free(d.names.v);
-	return d.err;
+	for (size_t i = 0; i < names.n; i++)
+		free((char *)(uintptr_t)names.v[i]);
+	free(names.v);
+	return err;
 }
 
 uint32_t kernel_uplink_mtu(const struct kernel *k, const struct address *node)
 {
-	for (size_t i = 0; i < k->view.n_addresses; i++)
-		if (address_compare(&k->view.addresses[i].local, node) == 0) {
-			const struct held_link *l = kernel_view_link(&k->view,
-								     k->view.addresses[i].link);
+	for (size_t i = 0; i < k->view.addresses.n; i++) {
+		const struct kaddress *a = &k->view.addresses.v[i].address;
+		const struct held_link *l;
 
-			return l ? l->link.mtu : 0;
-		}
+		if (address_compare(&a->local, node) != 0)
+			continue;
+		l = kernel_view_link(&k->view, a->link);
+		return l ? l->link.mtu : 0;
+	}
 	return 0;
+}
+
+bool kernel_has_bird_route(struct kernel *k, const struct prefix *dst)
+{
+	const struct route_lookup *l;
+
+	if (kernel_look_up(k, &dst->address) < 0)
+		return false;
+	l = kernel_view_lookup(&k->view, &dst->address);
+	return l && l->err == 0 && l->route.protocol == RTPROT_BIRD &&
+	       prefix_compare(&l->route.dst, dst) == 0;
+}
+
+void kernel_set_bird_port(struct kernel *k, uint32_t port)
+{
+	k->view.bird_port = port;
+}
+
+enum kernel_way kernel_way(const struct kernel *k, const struct prefix *block)
+{
+	const struct kroute key = { .table = RT_TABLE_MAIN,
+				    .dst = *block,
+				    .metric = block->address.family == AF_INET6 ? ROUTE_METRIC6
+										: 0 };
+	const struct held_routes routes = kernel_view_routes(&k->view, &key);
+
+	for (size_t i = 0; i < routes.n; i++) {
+		const struct held_route *r = routes.v[i];
+		const char *dev = kernel_view_link_name(&k->view, r->route.hop.oif);
+
+		if (!r->h.held || r->route.protocol != route_protocol)
+			continue;
+		/* An IPv6 block of a single address is its own next hop. */
+		if (dev && tunnel_of_name(dev) >= 0)
+			return KERNEL_WAY_TUNNEL;
+		if (kroute_has_gateway(&r->route))
+			return KERNEL_WAY_DIRECT;
+	}
+	return KERNEL_WAY_NONE;
 }
 
 struct kernel_stats kernel_stats(const struct kernel *k)

@@ -13,11 +13,11 @@
  */
 #pragma once
 
-#include "agent/kernel/kernel_objects.h"
 #include "lib/base/pass.h"
 #include "lib/base/timers.h"
 #include "lib/daemon/health.h"
 #include "lib/json/values.h"
+#include "lib/netlink/route.h"
 
 /* A pod's link as the state has it. Borrowed while the call lasts. */
 struct kernel_pod {
@@ -66,7 +66,7 @@ struct kernel_remote_block {
 
 /* All that should be; arrays are free()d by who asked. Pods that are being released are not in it.
  */
-struct kernel_desired {
+struct kernel_wants {
 	struct kernel_pod *pods;
 	size_t n_pods;
 	struct kernel_block *blocks;
@@ -93,7 +93,7 @@ struct kernel_options {
 	struct health *health;
 	uint32_t minute; /* in ms; shorter in tests: the full compare comes every 1.5 of it */
 	/* What should be, from the state as it is now; 0 or -errno. */
-	int (*desire)(struct kernel_desired *ret, void *arg);
+	int (*desire)(struct kernel_wants *ret, void *arg);
 	/* Prefixes and addresses that no blackhole may cover: etcd's endpoints; may be NULL. */
 	int (*protect)(struct prefixes *ret, void *arg);
 	/* A pod link of ours (by name) is gone from this namespace. */

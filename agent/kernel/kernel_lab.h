@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "agent/kernel/kernel.h"
-#include "agent/kernel/kernel_parts.h"
+#include "agent/kernel/kernel_private.h"
 #include "lib/base/clock.h"
 
 #define LAB_PODS     8
@@ -47,7 +47,7 @@ struct lab {
 	uint32_t minute;
 	char gone[256];
 	/* Instead of pods, if set. */
-	int (*desire)(struct kernel_desired *ret);
+	int (*desire)(struct kernel_wants *ret);
 };
 
 static const struct mac lab_mac = { { 2, 0, 0, 0, 0, 1 } };
@@ -147,18 +147,18 @@ static inline void lab_block(struct lab *l, const char *block)
 	l->blocks[l->n_blocks++] = (struct kernel_block){ .block = lab_prefix(block) };
 }
 
-static inline int lab_desire(struct kernel_desired *ret, void *arg)
+static inline int lab_desire(struct kernel_wants *ret, void *arg)
 {
 	const struct lab *l = arg;
 
 	if (l->desire)
 		return l->desire(ret);
-	*ret = (struct kernel_desired){ .n_pods = l->n_pods,
-					.n_blocks = l->n_blocks,
-					.n_routes = l->n_routes,
-					.statics_known = true,
-					.export_table = l->export_table,
-					.ipv6 = l->ipv6 };
+	*ret = (struct kernel_wants){ .n_pods = l->n_pods,
+				      .n_blocks = l->n_blocks,
+				      .n_routes = l->n_routes,
+				      .statics_known = true,
+				      .export_table = l->export_table,
+				      .ipv6 = l->ipv6 };
 	ret->pods = calloc(l->n_pods + 1, sizeof(*ret->pods));
 	ret->blocks = calloc(l->n_blocks + 1, sizeof(*ret->blocks));
 	ret->routes = calloc(l->n_routes + 1, sizeof(*ret->routes));

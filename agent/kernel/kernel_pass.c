@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/kernel/kernel_parts.h"
-#include "agent/kernel/kernel_request.h"
+#include "agent/kernel/kernel_private.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/netlink/request.h"
 
 /* So many are named; the rest is counted. */
 #define TOLD_AT_ONCE 10
@@ -113,41 +113,32 @@ static void tell_repairs(struct kernel *k, const struct changes *changes)
 
 /* --- health --------------------------------------------------------------------------------- */
 
-struct told {
-	struct kernel *k;
-	size_t n;
-};
-
-static void tell_conflict(struct held_route *r, void *arg)
+static void tell_conflict(struct kernel *k, const struct held_route *r)
 {
-	struct told *t = arg;
-	const struct held_link *l, *own;
 	char part[HEALTH_PART], dst[PREFIX_TEXT], ours[KROUTE_TEXT], theirs[KROUTE_TEXT], name[12];
 
-	if (!r->stranger || t->n++ >= TOLD_AT_ONCE)
-		return;
-	l = kernel_view_link(&t->k->view, r->stranger->hop.oif);
-	own = kernel_view_link(&t->k->view, r->route.hop.oif);
 	snprintf(part, sizeof(part), "route/%s", prefix_print(&r->route.dst, dst));
-	health_set(t->k->options.health, part, LOG_LEVEL_WARNING,
+	health_set(k->options.health, part, LOG_LEVEL_WARNING,
 		   "route %s cannot be set: %s of protocol %s is in the way and is left; remove "
 		   "it if nothing needs it, or %s",
-		   kroute_print(&r->route, own ? own->link.name : NULL, ours),
-		   kroute_print(r->stranger, l ? l->link.name : NULL, theirs),
-		   route_protocol_name(r->stranger->protocol, name),
+		   kroute_print(&r->route, kernel_view_link_name(&k->view, r->route.hop.oif), ours),
+		   kroute_print(r->foreign, kernel_view_link_name(&k->view, r->foreign->hop.oif),
+				theirs),
+		   route_protocol_name(r->foreign->protocol, name),
 		   r->route.protocol == static_route_protocol ? "delete the static route"
 							      : "keep the pools out of its range");
 }
 
 static void tell_conflicts(struct kernel *k)
 {
-	struct told t = { .k = k };
+	size_t n = 0;
 
-	if (k->view.n_conflicts)
-		kernel_view_each_route(&k->view, tell_conflict, &t);
-	if (t.n > TOLD_AT_ONCE)
+	for (size_t i = 0; k->view.n_conflicts && i < k->view.routes.n; i++)
+		if (k->view.routes.v[i]->foreign && n++ < TOLD_AT_ONCE)
+			tell_conflict(k, k->view.routes.v[i]);
+	if (n > TOLD_AT_ONCE)
 		health_set(k->options.health, "route/others", LOG_LEVEL_WARNING,
-			   "%zu more routes have strangers' in their way", t.n - TOLD_AT_ONCE);
+			   "%zu more routes have strangers' in their way", n - TOLD_AT_ONCE);
 	health_sweep(k->options.health, "route/");
 	k->stats.conflicts = k->view.n_conflicts;
 }
@@ -170,15 +161,15 @@ static void tell_refused_blackhole(struct kernel *k, const struct refused_block 
 		   "no blackhole for block %s: it would cover %s", text, refused->why);
 }
 
-static void tell_refused(struct kernel *k, const struct desired *d)
+static void tell_refused(struct kernel *k, const struct desired_kernel *d)
 {
 	size_t remote = 0;
 
-	for (size_t i = 0; i < d->n_refused; i++)
-		if (!d->refused[i].remote)
-			tell_refused_blackhole(k, &d->refused[i]);
+	for (size_t i = 0; i < d->refused.n; i++)
+		if (!d->refused.v[i].remote)
+			tell_refused_blackhole(k, &d->refused.v[i]);
 		else if (remote++ < TOLD_AT_ONCE)
-			tell_refused_remote(k, &d->refused[i]);
+			tell_refused_remote(k, &d->refused.v[i]);
 	if (remote > TOLD_AT_ONCE)
 		health_set(k->options.health, "overlay-route/others", LOG_LEVEL_ERROR,
 			   "no routes to %zu more blocks of other nodes", remote - TOLD_AT_ONCE);
@@ -186,12 +177,12 @@ static void tell_refused(struct kernel *k, const struct desired *d)
 	health_sweep(k->options.health, "overlay-route/");
 }
 
-static void tell_tunnels(struct kernel *k, const struct desired *d)
+static void tell_tunnels(struct kernel *k, const struct desired_kernel *d)
 {
 	char part[HEALTH_PART];
 
-	for (int i = 0; i < (int)ARRAY_SIZE(d->tunnels); i++) {
-		if (!d->tunnels[i].stranger)
+	for (int i = 0; i < TUNNELS; i++) {
+		if (!d->tunnels[i].foreign)
 			continue;
 		snprintf(part, sizeof(part), "tunnel-device/%s", tunnel_name(i));
 		health_set(
@@ -206,7 +197,7 @@ static void tell_tunnels(struct kernel *k, const struct desired *d)
 /* The larger of the host's and the link's counts: a loose one for all weakens every pod's. */
 static void tell_host(struct kernel *k, const struct changes *changes)
 {
-	const struct message_conf *host = &k->view.host4;
+	const struct kconf *host = &k->view.host4;
 
 	for (size_t i = 0; i < changes->n; i++) {
 		const struct change *c = &changes->v[i];
@@ -242,9 +233,9 @@ static void tell_failures(struct kernel *k, const struct applied *a)
 
 /* --- the pass ------------------------------------------------------------------------------- */
 
-static int wanted(struct kernel *k, struct desired *ret)
+static int wanted(struct kernel *k, struct desired_kernel *ret)
 {
-	struct kernel_desired state = { 0 };
+	struct kernel_wants state = { 0 };
 	struct prefixes protect = { 0 };
 	int r = k->options.desire(&state, k->options.arg);
 
@@ -272,7 +263,7 @@ static void set_later(struct kernel *k, uint64_t now, uint64_t next)
 		timer_clear(k->options.timers, &k->later_timer);
 }
 
-static int work(struct kernel *k, const struct desired *d, bool *ret_again)
+static int work(struct kernel *k, const struct desired_kernel *d, bool *ret_again)
 {
 	uint64_t now = timers_now(k->options.timers);
 	struct changes changes = { 0 };
@@ -282,7 +273,7 @@ static int work(struct kernel *k, const struct desired *d, bool *ret_again)
 	if (r == 0 && k->open)
 		r = delta_surplus(d, &k->view, &changes);
 	if (r == 0) {
-		r = apply_kernel(k->kern, &k->view, &changes, now, &applied);
+		r = apply_kernel(k->netlink, &k->view, &changes, now, &applied);
 		delta_confirm(d, &k->view);
 		tell_repairs(k, &changes);
 		tell_host(k, &changes);
@@ -314,13 +305,13 @@ static int read_and_work(struct kernel *k, struct err *err)
 	if (r == 0 && k->view.gateways_stale)
 		r = kernel_read_gateways(k);
 	for (int i = 0; r == 0 && again && i < STEPS; i++) {
-		struct desired d = { 0 };
+		struct desired_kernel d = { 0 };
 
 		kernel_drain(k);
 		k->view.news = again = false;
 		r = wanted(k, &d);
 		r = r ?: work(k, &d, &again);
-		desired_done(&d);
+		desired_kernel_done(&d);
 	}
 	return r;
 }
@@ -358,52 +349,29 @@ int kernel_pass(void *arg)
 
 /* --- the end -------------------------------------------------------------------------------- */
 
-struct links {
-	uint32_t *v;
-	size_t n;
-	int err;
-};
-
-static void gather_pod_link(struct held_link *l, void *arg)
-{
-	struct links *links = arg;
-	uint32_t *grown;
-
-	if (!l->pod || links->err < 0)
-		return;
-	grown = reallocarray(links->v, links->n + 1, sizeof(*grown));
-	if (!grown) {
-		links->err = -ENOMEM;
-		return;
-	}
-	links->v = grown;
-	links->v[links->n++] = l->link.index;
-}
-
 static int clear_pod_links(struct kernel *k, struct err *err)
 {
-	struct links links = { 0 };
-	int r;
+	size_t n = 0;
+	int r = 0;
 
-	kernel_view_each_link(&k->view, gather_pod_link, &links);
-	r = links.err;
-	for (size_t i = 0; r == 0 && i < links.n; i++) {
-		AUTO(nlmsg_free) struct nl_msg *m = request_link_delete(links.v[i]);
-
-		r = m ? kern_request(k->kern, m, err) : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < k->view.links.n; i++) {
+		if (!k->view.links.v[i]->pod)
+			continue;
+		n++;
+		r = netlink_request(k->netlink,
+				    request_link_delete(k->view.links.v[i]->link.index, NULL), err);
 		/* It went with its pod's namespace. */
 		if (r == -ENODEV)
 			r = 0;
 	}
-	if (r == 0 && links.n)
-		log_info("kernel", "removed %zu pod links", links.n);
-	free(links.v);
+	if (r == 0 && n)
+		log_info("kernel", "removed %zu pod links", n);
 	return r;
 }
 
 static int clear_rest(struct kernel *k, bool *ret_again, struct err *err)
 {
-	const struct desired none = { .statics_known = true };
+	const struct desired_kernel none = { .statics_known = true };
 	struct applied applied = { 0 };
 	struct changes changes = { 0 };
 	char text[CHANGE_TEXT];
@@ -411,7 +379,9 @@ static int clear_rest(struct kernel *k, bool *ret_again, struct err *err)
 
 	for (size_t i = 0; r == 0 && i < changes.n; i++)
 		log_debug("kernel", "removing %s", change_print(&changes.v[i], &k->view, text));
-	r = r ?: apply_kernel(k->kern, &k->view, &changes, timers_now(k->options.timers), &applied);
+	r = r
+		    ?: apply_kernel(k->netlink, &k->view, &changes, timers_now(k->options.timers),
+				    &applied);
 	if (r == 0 && applied.failed)
 		r = err_set(err, -EIO, "%s", applied.why.text);
 	if (r == 0 && changes.n)

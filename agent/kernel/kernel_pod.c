@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/kernel/kernel_parts.h"
-#include "agent/kernel/kernel_request.h"
+#include "agent/kernel/kernel_private.h"
+#include "lib/netlink/request.h"
 
 /* --- attach --------------------------------------------------------------------------------- */
 
@@ -54,10 +54,10 @@ static int usable_link(struct kernel *k, const char *name, struct held_link **re
 }
 
 static int wanted_for(const struct kernel_pod *pod, const struct kernel_view *view, bool fresh,
-		      struct desired *ret)
+		      struct desired_kernel *ret)
 {
 	/* It is read alone. */
-	struct kernel_desired state = { .pods = (struct kernel_pod *)(uintptr_t)pod, .n_pods = 1 };
+	struct kernel_wants state = { .pods = (struct kernel_pod *)(uintptr_t)pod, .n_pods = 1 };
 	int r = desired_kernel(&state, view, NULL, ret);
 
 	for (size_t i = 0; r == 0 && i < ret->n_links; i++)
@@ -81,25 +81,24 @@ static void take_back(struct kernel *k, const struct changes *made)
 		c.done = c.repair = false;
 		undo.v[undo.n++] = c;
 	}
-	apply_kernel(k->kern, &k->view, &undo, 0, &ignored);
+	apply_kernel(k->netlink, &k->view, &undo, 0, &ignored);
 	changes_done(&undo);
 }
 
-static int stranger_error(struct kernel *k, const struct desired *d, struct err *err)
+static int conflict_error(struct kernel *k, const struct desired_kernel *d, struct err *err)
 {
 	for (size_t i = 0; i < d->n_routes; i++) {
 		const struct held_route *r = kernel_view_route(&k->view, &d->routes[i]);
 		char ours[PREFIX_TEXT], theirs[KROUTE_TEXT], protocol[12];
-		const struct held_link *l;
 
-		if (!r || !r->stranger)
+		if (!r || !r->foreign)
 			continue;
-		l = kernel_view_link(&k->view, r->stranger->hop.oif);
-		return err_set(err, -EEXIST,
-			       "%s: a route of somebody else is in the way: %s proto %s",
-			       prefix_print(&r->route.dst, ours),
-			       kroute_print(r->stranger, l ? l->link.name : NULL, theirs),
-			       route_protocol_name(r->stranger->protocol, protocol));
+		return err_set(
+			err, -EEXIST, "%s: a route of somebody else is in the way: %s proto %s",
+			prefix_print(&r->route.dst, ours),
+			kroute_print(r->foreign,
+				     kernel_view_link_name(&k->view, r->foreign->hop.oif), theirs),
+			route_protocol_name(r->foreign->protocol, protocol));
 	}
 	return -EEXIST;
 }
@@ -112,7 +111,7 @@ static int first_error(const struct changes *c)
 	return 0;
 }
 
-static int attach(struct kernel *k, const struct desired *d, struct err *err)
+static int attach(struct kernel *k, const struct desired_kernel *d, struct err *err)
 {
 	struct changes changes = { 0 };
 	struct applied applied = { 0 };
@@ -120,10 +119,10 @@ static int attach(struct kernel *k, const struct desired *d, struct err *err)
 	int r = delta_missing(d, &k->view, UINT64_MAX, &changes);
 
 	if (r == 0)
-		r = apply_kernel(k->kern, &k->view, &changes, 0, &applied);
+		r = apply_kernel(k->netlink, &k->view, &changes, 0, &applied);
 	r = r ?: first_error(&changes);
 	if (r == -EEXIST)
-		stranger_error(k, d, err);
+		conflict_error(k, d, err);
 	else if (r < 0)
 		err_set(err, r, "%s", applied.failed ? applied.why.text : strerrordesc_np(-r));
 	if (r < 0)
@@ -135,19 +134,19 @@ static int attach(struct kernel *k, const struct desired *d, struct err *err)
 }
 
 /* A conflict that was met earlier is looked at anew. */
-static void forget_conflicts(struct kernel *k, const struct desired *d)
+static void forget_conflicts(struct kernel *k, const struct desired_kernel *d)
 {
 	for (size_t i = 0; i < d->n_routes; i++) {
 		const struct held_route *r = kernel_view_route(&k->view, &d->routes[i]);
 
-		if (r && r->stranger)
+		if (r && r->foreign)
 			kernel_view_drop_route(&k->view, &d->routes[i]);
 	}
 }
 
 int kernel_attach(struct kernel *k, const struct kernel_pod *pod, struct err *err)
 {
-	struct desired d = { 0 };
+	struct desired_kernel d = { 0 };
 	struct held_link *l = NULL;
 	int r = usable_link(k, pod->link, &l, err);
 
@@ -161,7 +160,7 @@ int kernel_attach(struct kernel *k, const struct kernel_pod *pod, struct err *er
 		forget_conflicts(k, &d);
 		r = attach(k, &d, err);
 	}
-	desired_done(&d);
+	desired_kernel_done(&d);
 	/* Blocks of one address go into the other table too, and only the pass knows which. */
 	if (k->export_table)
 		pass_mark(k->pass);
@@ -170,7 +169,7 @@ int kernel_attach(struct kernel *k, const struct kernel_pod *pod, struct err *er
 
 /* --- detach --------------------------------------------------------------------------------- */
 
-static int add_gone(struct changes *c, const struct desired *d, uint32_t export_table)
+static int add_gone(struct changes *c, const struct desired_kernel *d, uint32_t export_table)
 {
 	c->v = calloc(2 * d->n_routes + d->n_neighbours + 1, sizeof(*c->v));
 	if (!c->v)
@@ -192,8 +191,7 @@ static int add_gone(struct changes *c, const struct desired *d, uint32_t export_
 
 static int doom(struct kernel *k, struct held_link *l, struct err *err)
 {
-	AUTO(nlmsg_free) struct nl_msg *m = request_link_group(l->link.index, DOOMED_GROUP);
-	int r = m ? kern_request(k->kern, m, err) : -ENOMEM;
+	int r = netlink_request(k->netlink, request_link_group(l->link.index, DOOMED_GROUP), err);
 
 	if (r < 0)
 		return err_wrap(err, r, "link %s", l->link.name);
@@ -206,7 +204,7 @@ int kernel_detach(struct kernel *k, const struct kernel_pod *pod, struct err *er
 {
 	struct changes gone = { 0 };
 	struct applied applied = { 0 };
-	struct desired d = { 0 };
+	struct desired_kernel d = { 0 };
 	struct held_link *l = NULL;
 	int r = find_link(k, pod->link, &l, err);
 
@@ -216,7 +214,7 @@ int kernel_detach(struct kernel *k, const struct kernel_pod *pod, struct err *er
 		return err_set(err, -EINVAL, "%s is not a pod's link", pod->link);
 	r = wanted_for(pod, &k->view, false, &d);
 	r = r ?: add_gone(&gone, &d, k->export_table);
-	r = r ?: apply_kernel(k->kern, &k->view, &gone, 0, &applied);
+	r = r ?: apply_kernel(k->netlink, &k->view, &gone, 0, &applied);
 	if (r == 0 && applied.failed)
 		r = err_set(err, first_error(&gone), "%s", applied.why.text);
 	/* Out of routing or not: the link goes, and takes with it what is left. */
@@ -226,7 +224,7 @@ int kernel_detach(struct kernel *k, const struct kernel_pod *pod, struct err *er
 		r = r ?: doomed;
 	}
 	changes_done(&gone);
-	desired_done(&d);
+	desired_kernel_done(&d);
 	return r;
 }
 
@@ -249,7 +247,7 @@ static int compare_pod(const struct kernel_pod *pod, const struct kernel_view *v
 		       struct err *err)
 {
 	struct changes changes = { 0 };
-	struct desired d = { 0 };
+	struct desired_kernel d = { 0 };
 	char text[CHANGE_TEXT];
 	int r = wanted_for(pod, view, false, &d);
 
@@ -260,7 +258,7 @@ static int compare_pod(const struct kernel_pod *pod, const struct kernel_view *v
 		r = err_set(err, -ENOENT, "missing or wrong: %s",
 			    change_print(&changes.v[0], view, text));
 	changes_done(&changes);
-	desired_done(&d);
+	desired_kernel_done(&d);
 	return r;
 }
 

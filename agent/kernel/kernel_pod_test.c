@@ -182,7 +182,7 @@ static void a_stale_route_of_ours_is_replaced(void **state)
 	sh("ip route del 10.1.0.5");
 	kernel_drain(l->kernel);
 	sh("ip route add 10.1.0.5/32 dev eth9 proto 114");
-	assert_int_equal(kern_events_read(l->kernel->events, overlook, NULL), 0);
+	assert_int_equal(netlink_events_read(l->kernel->events, overlook, NULL), 0);
 	expect_attached(l, pod);
 }
 

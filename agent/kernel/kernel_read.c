@@ -13,10 +13,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "agent/kernel/apply_tunnel.h"
-#include "agent/kernel/kernel_parts.h"
-#include "agent/kernel/kernel_request.h"
+#include "agent/kernel/kernel_private.h"
 #include "lib/base/log.h"
+#include "lib/netlink/offload.h"
+#include "lib/netlink/request.h"
 
 #define TORN_ROUTES6 3
 /* Room for what a flush of ten thousand routes and their return tell. */
@@ -84,11 +84,11 @@ int kernel_join(struct kernel *k, struct err *err)
 		RTNLGRP_NEIGH,        RTNLGRP_IPV4_IFADDR,  RTNLGRP_IPV6_IFADDR,
 		RTNLGRP_IPV4_NETCONF, RTNLGRP_IPV6_NETCONF, 0,
 	};
-	int r = kern_events_open(NETLINK_ROUTE, groups, EVENTS_BUFFER, &k->events);
+	int r = netlink_events_open(NETLINK_ROUTE, groups, EVENTS_BUFFER, &k->events);
 
 	if (r < 0)
 		return err_set(err, r, "the kernel's events: %s", strerrordesc_np(-r));
-	r = attach_filter(kern_fd(k->events));
+	r = attach_filter(netlink_fd(k->events));
 	/* Without it all works, with more wake-ups. */
 	if (r < 0)
 		log_warning("kernel", "events cannot be filtered: %s", strerrordesc_np(-r));
@@ -102,14 +102,14 @@ static int take(const struct nlmsghdr *hdr, void *arg)
 
 static void enable_delivery(struct kernel *k)
 {
-	if ((k->view.n_gone || k->view.bird_lost.port) && k->deliver)
+	if ((k->view.gone.n || k->view.bird_lost.port) && k->deliver)
 		sd_event_source_set_enabled(k->deliver, SD_EVENT_ONESHOT);
 }
 
 /* No message tells of it, but one tells that something of the link was changed. */
 static void read_offloads(struct kernel *k)
 {
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < TUNNELS; i++) {
 		struct held_link *l = kernel_view_link_named(&k->view, tunnel_name(i));
 		bool on;
 
@@ -121,7 +121,7 @@ static void read_offloads(struct kernel *k)
 void kernel_drain(struct kernel *k)
 {
 	static struct log_limit limit = { .interval_ms = 60000 };
-	int r = kern_events_read(k->events, take, &k->view);
+	int r = netlink_events_read(k->events, take, &k->view);
 
 	if (r < 0) {
 		/* Whatever was missed, a dump tells it. */
@@ -166,44 +166,12 @@ static int take_dumped(const struct nlmsghdr *hdr, void *arg)
 
 static int dump(struct kernel *k, enum view_part part, struct nl_msg *msg, struct err *err)
 {
-	AUTO(nlmsg_free) struct nl_msg *m = msg;
 	struct dump d = { &k->view, part };
-	int r;
+	int r = netlink_dump(k->netlink, msg, restart, take_dumped, &d, err);
 
-	if (!m)
-		return err_set(err, -ENOMEM, "no memory");
-	r = kern_dump(k->kern, m, restart, take_dumped, &d, err);
 	if (r == 0)
 		kernel_view_end(&k->view, part);
 	return r;
-}
-
-/* Whether one link is there: 0, -ENODEV, or nobody knows. */
-static int ask_for_link(struct kernel *k, struct kernel_view *view, uint32_t index,
-			const char *name, struct err *err)
-{
-	AUTO(nlmsg_free) struct nl_msg *m = ask_link(index, name);
-
-	return m ? kern_get(k->kern, m, take, view, err) : -ENOMEM;
-}
-
-struct unseen {
-	const struct kernel_view *view;
-	uint32_t *v;
-	size_t n;
-};
-
-static void note_unseen(struct held_link *l, void *arg)
-{
-	struct unseen *u = arg;
-
-	if (l->h.seen != u->view->generation)
-		u->v[u->n++] = l->link.index;
-}
-
-static void count_link(struct held_link *l, void *arg)
-{
-	++*(size_t *)arg;
 }
 
 /*
@@ -212,21 +180,16 @@ static void count_link(struct held_link *l, void *arg)
  */
 static int finish_torn_links(struct kernel *k, struct err *err)
 {
-	AUTO(free) uint32_t *v = NULL;
-	struct unseen u = { .view = &k->view };
-	size_t n = 0;
+	/* Backwards: what is gone is dropped on the way. */
+	for (size_t i = k->view.links.n; i-- > 0;) {
+		uint32_t index = k->view.links.v[i]->link.index;
+		int r;
 
-	kernel_view_each_link(&k->view, count_link, &n);
-	v = calloc(n + 1, sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	u.v = v;
-	kernel_view_each_link(&k->view, note_unseen, &u);
-	for (size_t i = 0; i < u.n; i++) {
-		int r = ask_for_link(k, &k->view, v[i], NULL, err);
-
+		if (k->view.links.v[i]->h.seen == k->view.generation)
+			continue;
+		r = netlink_get(k->netlink, ask_link(index, NULL), take, &k->view, err);
 		if (r == -ENODEV)
-			kernel_view_drop_link(&k->view, v[i]);
+			kernel_view_drop_link(&k->view, index);
 		else if (r < 0)
 			return r;
 	}
@@ -266,7 +229,7 @@ static int dump_fdb(struct kernel *k, struct err *err)
 	static const enum view_part parts[] = { VIEW_FDB, VIEW_FDB6 };
 	int r = 0;
 
-	for (int i = 0; r == 0 && i < (int)ARRAY_SIZE(parts); i++) {
+	for (int i = 0; r == 0 && i < TUNNELS; i++) {
 		const struct held_link *l = kernel_view_link_named(&k->view, tunnel_name(i));
 
 		if (l && l->tunnel)
@@ -289,11 +252,10 @@ int kernel_read_gateways(struct kernel *k)
 	k->view.gateways.n = 0;
 	for (size_t f = 0; f < ARRAY_SIZE(families); f++)
 		for (size_t p = 0; p < ARRAY_SIZE(gateway_protocols); p++) {
-			AUTO(nlmsg_free)
-			struct nl_msg *m = ask_routes(families[f], gateway_protocols[p],
-						      RT_TABLE_MAIN, 0);
-			int r = m ? kern_dump(k->kern, m, NULL, take_gateway, &k->view, NULL)
-				  : -ENOMEM;
+			int r = netlink_dump(
+				k->netlink,
+				ask_routes(families[f], gateway_protocols[p], RT_TABLE_MAIN, 0),
+				NULL, take_gateway, &k->view, NULL);
 
 			/* -ENOENT: IPv6's main table is there with its first route. */
 			if (r < 0 && r != -ENOENT && families[f] == AF_INET)
@@ -307,31 +269,20 @@ static int take_way(const struct nlmsghdr *hdr, void *arg)
 {
 	struct route_lookup *l = arg;
 
-	return hdr->nlmsg_type == RTM_NEWROUTE ? message_route(hdr, &l->route) : 0;
+	return hdr->nlmsg_type == RTM_NEWROUTE ? kroute_read(hdr, &l->route) : 0;
 }
 
 /* The kernel refuses where no route leads; what else it may say means the same to us. */
 int kernel_look_up(struct kernel *k, const struct address *to)
 {
-	AUTO(nlmsg_free) struct nl_msg *m = NULL;
 	struct route_lookup l = { .to = *to };
 
 	if (kernel_view_lookup(&k->view, to))
 		return 0;
-	m = ask_way(to);
-	if (!m)
+	l.err = netlink_get(k->netlink, ask_way(to), take_way, &l, NULL);
+	if (l.err == -ENOMEM)
 		return -ENOMEM;
-	l.err = kern_get(k->kern, m, take_way, &l, NULL);
 	return kernel_view_put_lookup(&k->view, &l);
-}
-
-static void read_host_conf(struct kernel *k, sa_family_t family)
-{
-	AUTO(nlmsg_free) struct nl_msg *m = ask_host_conf(family);
-
-	/* Without IPv6 in the kernel there is none. */
-	if (m)
-		kern_get(k->kern, m, take, &k->view, NULL);
 }
 
 int kernel_reread(struct kernel *k, struct err *err)
@@ -341,44 +292,33 @@ int kernel_reread(struct kernel *k, struct err *err)
 	/* Before the first of them: events lost from now on make for another. */
 	k->reread = false;
 	r = dump_links(k, err);
-	r = r ?: dump(k, VIEW_ADDRESSES, ask_addresses(0), err);
+	r = r ?: dump(k, VIEW_ADDRESSES, ask_addresses(AF_UNSPEC, 0), err);
 	r = r ?: dump(k, VIEW_ROUTES4, ask_routes(AF_INET, route_protocol, 0, 0), err);
 	r = r ?: dump(k, VIEW_STATICS4, ask_routes(AF_INET, static_route_protocol, 0, 0), err);
 	r = r ?: dump_routes6(k, VIEW_ROUTES6, route_protocol, err);
 	r = r ?: dump_routes6(k, VIEW_STATICS6, static_route_protocol, err);
 	r = r ?: dump(k, VIEW_NEIGHBOURS, ask_neighbours(0), err);
 	r = r ?: dump_fdb(k, err);
-	if (r == 0) {
-		AUTO(nlmsg_free) struct nl_msg *m = ask_neighbour_tables();
-
-		r = m ? kern_dump(k->kern, m, NULL, take, &k->view, err) : -ENOMEM;
-	}
+	r = r ?: netlink_dump(k->netlink, ask_neighbour_tables(), NULL, take, &k->view, err);
 	r = r ?: kernel_read_gateways(k);
 	if (r < 0) {
 		k->reread = true;
 		return err_wrap(err, r, "reading the kernel's state");
 	}
 	k->view.ways++;
-	read_host_conf(k, AF_INET);
-	read_host_conf(k, AF_INET6);
+	/* Without IPv6 in the kernel there is none. */
+	netlink_get(k->netlink, ask_host_conf(AF_INET), take, &k->view, NULL);
+	netlink_get(k->netlink, ask_host_conf(AF_INET6), take, &k->view, NULL);
 	kernel_drain(k);
 	return 0;
 }
 
 int kernel_read_link(struct kernel *k, struct kernel_view *view, const char *name, struct err *err)
 {
-	return ask_for_link(k, view, 0, name, err);
+	return netlink_get(k->netlink, ask_link(0, name), take, view, err);
 }
 
 /* --- one pod's ------------------------------------------------------------------------------ */
-
-static int dump_into(struct kernel *k, struct kernel_view *view, struct nl_msg *msg,
-		     struct err *err)
-{
-	AUTO(nlmsg_free) struct nl_msg *m = msg;
-
-	return m ? kern_dump(k->kern, m, NULL, take, view, err) : -ENOMEM;
-}
 
 int kernel_read_pod(struct kernel *k, const char *name, struct kernel_view *ret, struct err *err)
 {
@@ -392,14 +332,18 @@ int kernel_read_pod(struct kernel *k, const char *name, struct kernel_view *ret,
 	if (!l)
 		return -ENODEV;
 	index = l->link.index;
-	r = dump_into(k, ret, ask_routes(AF_INET, route_protocol, RT_TABLE_MAIN, index), err);
-	r = r ?: dump_into(k, ret, ask_neighbours(index), err);
+	r = netlink_dump(k->netlink, ask_routes(AF_INET, route_protocol, RT_TABLE_MAIN, index),
+			 NULL, take, ret, err);
+	r = r ?: netlink_dump(k->netlink, ask_neighbours(index), NULL, take, ret, err);
 	if (r == 0 && (l->link.known & CONF_BIT(CONF6_FORWARDING))) {
 		/* Before its first route there is no main table for IPv6. */
-		r = dump_into(k, ret, ask_routes(AF_INET6, route_protocol, RT_TABLE_MAIN, index),
-			      err);
+		r = netlink_dump(k->netlink,
+				 ask_routes(AF_INET6, route_protocol, RT_TABLE_MAIN, index), NULL,
+				 take, ret, err);
 		r = r == -ENOENT ? 0 : r;
-		r = r ?: dump_into(k, ret, ask_addresses(index), err);
+		r = r
+			    ?: netlink_dump(k->netlink, ask_addresses(AF_INET6, index), NULL, take,
+					    ret, err);
 	}
 	return r;
 }

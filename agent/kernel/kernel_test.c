@@ -385,11 +385,11 @@ static void a_routing_daemons_routes_wake_nobody(void **state)
 
 	sh("for i in $(seq 50); do echo route add 198.18.$i.0/24 dev eth9 proto bird; done | "
 	   "ip -batch - && ip neigh add 192.0.2.9 dev eth9 lladdr 2:0:0:0:0:9 nud reachable");
-	assert_int_equal(kern_events_read(l->kernel->events, count_strangers, &strangers), 0);
+	assert_int_equal(netlink_events_read(l->kernel->events, count_strangers, &strangers), 0);
 	assert_int_equal(strangers, 0);
 	/* But one that takes the place of another might have taken ours. */
 	sh("ip route replace 198.18.1.0/24 dev eth9 mtu 1300 proto bird");
-	assert_int_equal(kern_events_read(l->kernel->events, count_strangers, &strangers), 0);
+	assert_int_equal(netlink_events_read(l->kernel->events, count_strangers, &strangers), 0);
 	assert_int_equal(strangers, 1);
 }
 
@@ -459,7 +459,7 @@ static void after_lost_events_all_is_read_anew(void **state)
 	int small = 2048;
 	uint64_t compares = stats(l).compares;
 
-	assert_int_equal(setsockopt(kern_fd(l->kernel->events), SOL_SOCKET, SO_RCVBUF, &small,
+	assert_int_equal(setsockopt(netlink_fd(l->kernel->events), SOL_SOCKET, SO_RCVBUF, &small,
 				    sizeof(small)),
 			 0);
 	sh("for i in $(seq 200); do echo route add 198.18.$i.0/24 dev eth9; done | ip -batch - && "
@@ -504,11 +504,11 @@ static void no_look_into_a_crowd_loses_a_link(void **state)
 
 #define MANY 10000
 
-static int desire_many(struct kernel_desired *ret)
+static int desire_many(struct kernel_wants *ret)
 {
 	static struct address addresses[MANY];
 
-	*ret = (struct kernel_desired){ .pods = calloc(MANY, sizeof(*ret->pods)), .n_pods = MANY };
+	*ret = (struct kernel_wants){ .pods = calloc(MANY, sizeof(*ret->pods)), .n_pods = MANY };
 	for (size_t i = 0; i < MANY; i++) {
 		addresses[i] = (struct address){ AF_INET,
 						 { 10, 8, (uint8_t)(i >> 8), (uint8_t)i } };

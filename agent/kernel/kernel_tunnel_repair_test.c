@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The overlay on a kernel of its own, with somebody else at work on it. */
-#include "agent/kernel/apply_tunnel.h"
 #include "agent/kernel/kernel_tunnel_lab.h"
+#include "lib/netlink/offload.h"
 
 /* Nothing but the kernel's events leads to these repairs; no full compare comes meanwhile. */
 static void what_somebody_does_to_it_is_undone_at_once(void **state)

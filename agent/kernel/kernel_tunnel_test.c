@@ -183,28 +183,28 @@ static int count_event(const struct nlmsghdr *hdr, void *arg)
 	return 0;
 }
 
-static struct kern *listen_to_all(void)
+static struct netlink *listen_to_all(void)
 {
 	static const unsigned groups[] = { RTNLGRP_LINK, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,
 					   RTNLGRP_NEIGH, 0 };
-	struct kern *k = NULL;
+	struct netlink *k = NULL;
 
-	assert_int_equal(kern_events_open(NETLINK_ROUTE, groups, 0, &k), 0);
+	assert_int_equal(netlink_events_open(NETLINK_ROUTE, groups, 0, &k), 0);
 	return k;
 }
 
-static struct heard heard(struct kern *k)
+static struct heard heard(struct netlink *k)
 {
 	struct heard h = { 0 };
 
-	assert_int_equal(kern_events_read(k, count_event, &h), 0);
+	assert_int_equal(netlink_events_read(k, count_event, &h), 0);
 	return h;
 }
 
 static void a_node_that_comes_and_goes_costs_its_own_messages_alone(void **state)
 {
 	struct lab *l = a_node(state);
-	AUTO(kern_close) struct kern *k = NULL;
+	AUTO(netlink_close) struct netlink *k = NULL;
 	struct heard h;
 	uint32_t c;
 
@@ -273,7 +273,7 @@ static struct lab *a_near_node(void **state)
 static void a_node_on_our_subnet_is_reached_past_the_tunnel(void **state)
 {
 	struct lab *l = a_near_node(state);
-	AUTO(kern_close) struct kern *k = NULL;
+	AUTO(netlink_close) struct netlink *k = NULL;
 	struct heard h;
 
 	lab_open(l);

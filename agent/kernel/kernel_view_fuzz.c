@@ -11,17 +11,6 @@ struct count {
 	size_t routes, neighbours, fdb;
 };
 
-static void count_route(struct held_route *r, void *arg)
-{
-	((struct count *)arg)->routes += r->h.held;
-}
-
-static void count_neighbour(struct held_neighbour *n, void *arg)
-{
-	*(n->neighbour.fdb ? &((struct count *)arg)->fdb
-			   : &((struct count *)arg)->neighbours) += n->h.held;
-}
-
 static void decide(struct kernel_view *v)
 {
 	const struct address a = { AF_INET, { 10, 1, 0, 5 } };
@@ -40,18 +29,18 @@ static void decide(struct kernel_view *v)
 		{ .block = prefix_of(&b, 122), .remote = 1, .may_be_direct = true },
 		{ .block = prefix_of(&a, 24), .remote = 1 },
 	};
-	struct kernel_desired state = { .pods = &pod,
-					.n_pods = 1,
-					.blocks = &block,
-					.n_blocks = 1,
-					.tunnels = tunnels,
-					.n_tunnels = 2,
-					.remotes = remotes,
-					.n_remotes = 2,
-					.remote_blocks = remote_blocks,
-					.n_remote_blocks = 2 };
+	struct kernel_wants state = { .pods = &pod,
+				      .n_pods = 1,
+				      .blocks = &block,
+				      .n_blocks = 1,
+				      .tunnels = tunnels,
+				      .n_tunnels = 2,
+				      .remotes = remotes,
+				      .n_remotes = 2,
+				      .remote_blocks = remote_blocks,
+				      .n_remote_blocks = 2 };
 	struct changes c = { 0 };
-	struct desired d;
+	struct desired_kernel d;
 
 	if (desired_kernel(&state, v, NULL, &d) < 0)
 		abort();
@@ -59,7 +48,7 @@ static void decide(struct kernel_view *v)
 		abort();
 	delta_confirm(&d, v);
 	changes_done(&c);
-	desired_done(&d);
+	desired_kernel_done(&d);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -96,8 +85,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += length;
 		size -= length;
 	}
-	kernel_view_each_route(&v, count_route, &count);
-	kernel_view_each_neighbour(&v, count_neighbour, &count);
+	for (size_t i = 0; i < v.routes.n; i++)
+		count.routes += v.routes.v[i]->h.held;
+	for (size_t i = 0; i < v.neighbours.n; i++)
+		*(v.neighbours.v[i]->neighbour.fdb
+			  ? &count.fdb
+			  : &count.neighbours) += v.neighbours.v[i]->h.held;
 	if (count.routes != v.n_routes || count.neighbours != v.n_neighbours ||
 	    count.fdb != v.n_fdb)
 		abort();

@@ -20,63 +20,37 @@ static int tear_down(void **state)
 }
 
 /* As it should be, as far as the view goes. */
-static void confirm_route(struct held_route *r, void *arg)
-{
-	r->h.confirmed = true;
-}
-
-static void confirm_neighbour(struct held_neighbour *n, void *arg)
-{
-	n->h.confirmed = true;
-}
-
 static void confirm_all(struct kernel_view *v)
 {
-	kernel_view_each_route(v, confirm_route, NULL);
-	kernel_view_each_neighbour(v, confirm_neighbour, NULL);
+	for (size_t i = 0; i < v->routes.n; i++)
+		v->routes.v[i]->h.confirmed = true;
+	for (size_t i = 0; i < v->neighbours.n; i++)
+		v->neighbours.v[i]->h.confirmed = true;
 	v->news = false;
-}
-
-struct text {
-	char t[4096];
-	const struct kernel_view *v;
-};
-
-static void append(struct text *t, const char *what, const struct holding *h)
-{
-	size_t n = strlen(t->t);
-
-	snprintf(t->t + n, sizeof(t->t) - n, "%s%s\n", what, h->held ? "" : " (lost)");
-}
-
-static void print_route(struct held_route *r, void *arg)
-{
-	struct text *t = arg;
-	const struct held_link *l = kernel_view_link(t->v, r->route.hop.oif);
-	char line[KROUTE_TEXT];
-
-	append(t, kroute_print(&r->route, l ? l->link.name : NULL, line), &r->h);
-}
-
-static void print_neighbour(struct held_neighbour *n, void *arg)
-{
-	struct text *t = arg;
-	char line[128], a[ADDRESS_TEXT];
-
-	snprintf(line, sizeof(line), "%s on %u is :%02x", address_print(&n->neighbour.address, a),
-		 n->neighbour.link, n->neighbour.mac.bytes[5]);
-	append(t, line, &n->h);
 }
 
 #define expect(v, text) expect_at(v, text, __LINE__)
 static void expect_at(const struct kernel_view *v, const char *text, int line)
 {
-	struct text t = { .v = v };
+	char all[4096] = "", one[KROUTE_TEXT], a[ADDRESS_TEXT];
+	size_t n = 0;
 
-	kernel_view_each_route(v, print_route, &t);
-	kernel_view_each_neighbour(v, print_neighbour, &t);
-	if (strcmp(t.t, text) != 0)
-		fail_msg("line %d:\n%swanted:\n%s", line, t.t, text);
+	for (size_t i = 0; i < v->routes.n; i++) {
+		const struct held_route *r = v->routes.v[i];
+
+		kroute_print(&r->route, kernel_view_link_name(v, r->route.hop.oif), one);
+		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s\n", one,
+				      r->h.held ? "" : " (lost)");
+	}
+	for (size_t i = 0; i < v->neighbours.n; i++) {
+		const struct held_neighbour *m = v->neighbours.v[i];
+
+		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s on %u is :%02x%s\n",
+				      address_print(&m->neighbour.address, a), m->neighbour.link,
+				      m->neighbour.mac.bytes[5], m->h.held ? "" : " (lost)");
+	}
+	if (strcmp(all, text) != 0)
+		fail_msg("line %d:\n%swanted:\n%s", line, all, text);
 }
 
 static void links_are_found_by_name_and_number(void **state)
@@ -111,8 +85,8 @@ static void a_link_that_goes_is_told_and_takes_its_routes(void **state)
 	take(v, link_message(RTM_DELLINK, 5, POD, "veth", 0));
 	kernel_view_settle(v);
 	expect(v, "blackhole 10.1.0.0/26\n10.1.0.6/32 dev " POD2 "\n");
-	assert_int_equal(v->n_gone, 1);
-	assert_string_equal(v->gone[0], POD);
+	assert_int_equal(v->gone.n, 1);
+	assert_string_equal(v->gone.v[0], POD);
 	assert_int_equal(v->n_routes, 2);
 	assert_int_equal(v->n_neighbours, 0);
 }
@@ -125,7 +99,7 @@ static void a_renamed_link_has_its_new_name_alone(void **state)
 	add_link(v, 5, "eth7");
 	assert_null(kernel_view_link_named(v, POD));
 	assert_int_equal(kernel_view_link_named(v, "eth7")->link.index, 5);
-	assert_int_equal(v->n_gone, 1);
+	assert_int_equal(v->gone.n, 1);
 	assert_int_equal(v->n_pod_links, 0);
 	/* Another takes the name before its last bearer is told to have lost it. */
 	add_link(v, 6, "eth7");
@@ -266,7 +240,7 @@ static void a_dump_drops_what_it_does_not_show(void **state)
 	kernel_view_end(v, VIEW_NEIGHBOURS);
 	kernel_view_begin(v, VIEW_ADDRESSES);
 	kernel_view_end(v, VIEW_ADDRESSES);
-	assert_int_equal(v->n_addresses, 0);
+	assert_int_equal(v->addresses.n, 0);
 	/* Torn and begun again: what the first half showed counts for nothing. */
 	kernel_view_begin(v, VIEW_LINKS);
 	add_link(v, 6, POD2);
@@ -275,8 +249,8 @@ static void a_dump_drops_what_it_does_not_show(void **state)
 	kernel_view_end(v, VIEW_LINKS);
 	kernel_view_settle(v);
 	expect(v, "fd00::5/128 dev " POD "\n");
-	assert_int_equal(v->n_gone, 1);
-	assert_string_equal(v->gone[0], POD2);
+	assert_int_equal(v->gone.n, 1);
+	assert_string_equal(v->gone.v[0], POD2);
 }
 
 static void a_link_that_goes_down_drops_its_ipv4_routes(void **state)
@@ -366,7 +340,7 @@ static void the_pods_gateway_is_watched_for(void **state)
 	take(v, address_message(RTM_DELADDR, 5, gateway, 64, 0));
 	assert_int_equal(kernel_view_link(v, 5)->gateway6, GATEWAY6_NONE);
 	assert_true(v->news);
-	assert_int_equal(v->n_addresses, 0);
+	assert_int_equal(v->addresses.n, 0);
 	/* Our own removal, told after we have set it again. */
 	kernel_view_link(v, 5)->gateway6 = GATEWAY6_READY;
 	kernel_view_link(v, 5)->own_removals = 1;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/close_range.h>
+#include <linux/rtnetlink.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -10,7 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/kernel/reaper_child.h"
+#include "lib/cni/pod_link.h"
+#include "lib/netlink/request.h"
+
+/* Links that go at once: see docs/BENCHMARKS.md for what another number costs. */
+#define AT_ONCE 16
 
 #define LATE_MS  60000 /* a child that says nothing for so long is given up */
 #define AGAIN_MS 1000
@@ -31,6 +36,87 @@ struct reaper {
 	struct reaper_stats stats;
 };
 
+/* --- the child's work ------------------------------------------------------------------------ */
+
+struct round {
+	uint32_t doomed[AT_ONCE];
+	size_t n;
+	bool foreign; /* another program's link is in our group: no deletion by group */
+};
+
+static int see_link(const struct nlmsghdr *hdr, void *arg)
+{
+	struct round *round = arg;
+	struct klink l;
+	bool ours;
+
+	if (hdr->nlmsg_type != RTM_NEWLINK || klink_read(hdr, &l) < 0 ||
+	    !pod_link_is_doomed(l.group))
+		return 0;
+	ours = l.veth && pod_link_is_ours(l.name);
+	round->foreign |= !ours && l.group == GOING_GROUP;
+	if (ours && round->n < AT_ONCE)
+		round->doomed[round->n++] = l.index;
+	return 0;
+}
+
+static void start_over(void *arg)
+{
+	*(struct round *)arg = (struct round){ 0 };
+}
+
+/* A link may vanish by itself, with its pod's namespace. */
+static int done_or_gone(int r)
+{
+	return r == -ENODEV ? 0 : r;
+}
+
+static int destroy(struct netlink *nl, const struct round *round, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < round->n; i++)
+		r = done_or_gone(netlink_request(
+			nl,
+			round->foreign ? request_link_delete(round->doomed[i], NULL)
+				       : request_link_group(round->doomed[i], GOING_GROUP),
+			err));
+	if (r == 0 && !round->foreign)
+		r = done_or_gone(netlink_request(nl, request_group_delete(GOING_GROUP), err));
+	return r;
+}
+
+void reap(struct reaped *ret)
+{
+	AUTO(netlink_close) struct netlink *nl = NULL;
+	struct round round = { 0 };
+	struct err err = { "" };
+	int r = netlink_open(NETLINK_ROUTE, &nl);
+
+	r = r ?: netlink_dump(nl, ask_link(0, NULL), start_over, see_link, &round, &err);
+	if (r == 0 && round.n > 0)
+		r = destroy(nl, &round, &err);
+	*ret = (struct reaped){ .result = r, .destroyed = r == 0 ? (uint32_t)round.n : 0 };
+	ret->more = ret->destroyed == AT_ONCE;
+	ret->why = err;
+	if (r < 0 && !err.text[0])
+		err_set(&ret->why, r, "%s", strerror(-r));
+}
+
+_Noreturn static void serve(int socket)
+{
+	char request;
+
+	while (TEMP_FAILURE_RETRY(recv(socket, &request, 1, 0)) == 1) {
+		struct reaped reply;
+
+		reap(&reply);
+		if (send(socket, &reply, sizeof(reply), MSG_NOSIGNAL) < 0)
+			break;
+	}
+	_exit(0);
+}
+
 /* --- the child ------------------------------------------------------------------------------ */
 
 /* The agent's lock, its sockets and its signals are not the child's. */
@@ -46,7 +132,7 @@ _Noreturn static void become_child(pid_t parent, int socket)
 	signal(SIGINT, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	reaper_child(3);
+	serve(3);
 }
 
 static int make_child(struct reaper *r)

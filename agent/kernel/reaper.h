@@ -41,3 +41,12 @@ struct reaper_stats {
 	uint64_t rounds, destroyed, failures;
 };
 struct reaper_stats reaper_stats(const struct reaper *r);
+
+/* What the child does at each request: one group of links. In the caller's network namespace. */
+struct reaped {
+	int32_t result; /* 0 or -errno of the first that could not be destroyed */
+	uint32_t destroyed;
+	bool more; /* there may be others: ask again */
+	struct err why;
+};
+void reap(struct reaped *ret);

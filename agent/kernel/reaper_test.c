@@ -13,7 +13,6 @@
 
 #include <cmocka.h>
 
-#include "agent/kernel/reaper_child.h"
 #include "lib/cni/pod_link.h"
 
 static bool have_namespace;

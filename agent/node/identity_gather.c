@@ -13,7 +13,7 @@
 
 #include "agent/node/identity.h"
 #include "lib/base/hash.h"
-#include "lib/netlink/kern.h"
+#include "lib/netlink/request.h"
 
 #define MACHINE_ID_FILE "/etc/machine-id"
 #define BOOT_ID_FILE    "/proc/sys/kernel/random/boot_id"
@@ -110,14 +110,11 @@ static void forget_macs(void *arg)
 
 void identity_hardware(struct identity *id)
 {
-	AUTO(kern_close) struct kern *k = NULL;
-	AUTO(nlmsg_free) struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETLINK, 0);
-	struct ifinfomsg body = { 0 };
+	AUTO(netlink_close) struct netlink *k = NULL;
 
 	id->n_hardware = 0;
-	if (msg && nlmsg_append(msg, &body, sizeof(body), NLMSG_ALIGNTO) == 0 &&
-	    kern_open(NETLINK_ROUTE, &k) == 0 &&
-	    kern_dump(k, msg, forget_macs, on_link, id, NULL) < 0)
+	if (netlink_open(NETLINK_ROUTE, &k) == 0 &&
+	    netlink_dump(k, ask_link(0, NULL), forget_macs, on_link, id, NULL) < 0)
 		id->n_hardware = 0;
 	add_board(id);
 }
@@ -211,28 +208,15 @@ static void forget_routes(void *arg)
 	c->n_defaults = 0;
 }
 
-static int dump(struct kern *k, int type, void *body, size_t len, kern_restart_fn *restart,
-		kern_message_fn *each, struct identity_candidates *c, struct err *err)
-{
-	AUTO(nlmsg_free) struct nl_msg *msg = nlmsg_alloc_simple(type, 0);
-
-	if (!msg || nlmsg_append(msg, body, len, NLMSG_ALIGNTO) < 0)
-		return err_set(err, -ENOMEM, "out of memory");
-	return kern_dump(k, msg, restart, each, c, err);
-}
-
 static int gather_kernel(struct identity_candidates *c, struct err *err)
 {
-	AUTO(kern_close) struct kern *k = NULL;
-	struct ifaddrmsg addresses = { 0 };
-	struct rtmsg routes = { 0 };
-	int r = kern_open(NETLINK_ROUTE, &k);
+	AUTO(netlink_close) struct netlink *k = NULL;
+	int r = netlink_open(NETLINK_ROUTE, &k);
 
 	if (r < 0)
 		return err_set(err, r, "netlink: %s", strerror(-r));
-	r = dump(k, RTM_GETADDR, &addresses, sizeof(addresses), forget_addresses, on_address, c,
-		 err);
-	r = r ?: dump(k, RTM_GETROUTE, &routes, sizeof(routes), forget_routes, on_route, c, err);
+	r = netlink_dump(k, ask_addresses(AF_UNSPEC, 0), forget_addresses, on_address, c, err);
+	r = r ?: netlink_dump(k, ask_routes(AF_UNSPEC, 0, 0, 0), forget_routes, on_route, c, err);
 	return r < 0 ? err_wrap(err, r, "addresses and routes of this machine") : 0;
 }
 

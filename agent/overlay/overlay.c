@@ -312,7 +312,7 @@ static void *copy_of(const void *v, size_t n, size_t size)
 	return copy;
 }
 
-int overlay_desire(struct overlay *o, struct kernel_desired *ret)
+int overlay_desire(struct overlay *o, struct kernel_wants *ret)
 {
 	const struct overlay_plan *p = &o->plan;
 

@@ -54,7 +54,7 @@ void overlay_readiness(const struct overlay *o, struct readiness *ret);
 bool overlay_in_sync(const struct overlay *o);
 
 /* Adds tunnels, remotes and their blocks, each free()d by who asked; 0 or -ENOMEM. */
-int overlay_desire(struct overlay *o, struct kernel_desired *ret);
+int overlay_desire(struct overlay *o, struct kernel_wants *ret);
 /* What a pod's packets may have; 0: no overlay. */
 uint32_t overlay_pod_mtu(const struct overlay *o);
 

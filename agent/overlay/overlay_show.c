@@ -2,6 +2,7 @@
 /* What is told of the overlay: status, metrics, and the whole list for `roostctl overlay`. */
 #include <string.h>
 
+#include "agent/kernel/kernel_view.h"
 #include "agent/overlay/overlay_parts.h"
 #include "lib/model/vtep.h"
 

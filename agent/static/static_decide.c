@@ -29,11 +29,11 @@ static int over_own_address(const struct prefix *subnet, const struct kernel_vie
 {
 	char a[PREFIX_TEXT], b[ADDRESS_TEXT];
 
-	for (size_t i = 0; i < view->n_addresses; i++)
-		if (prefix_contains(subnet, &view->addresses[i].local))
+	for (size_t i = 0; i < view->addresses.n; i++)
+		if (prefix_contains(subnet, &view->addresses.v[i].address.local))
 			return err_set(err, -EINVAL, "subnet %s contains %s, this node's own",
 				       prefix_print(subnet, a),
-				       address_print(&view->addresses[i].local, b));
+				       address_print(&view->addresses.v[i].address.local, b));
 	return 0;
 }
 
@@ -52,10 +52,10 @@ static int over_protected(const struct prefix *subnet, const struct static_input
 /* The narrowest subnet of the node around it; 0: none. */
 static uint32_t connected_link(const struct address *gateway, const struct kernel_view *view)
 {
-	const struct node_address *best = NULL;
+	const struct kaddress *best = NULL;
 
-	for (size_t i = 0; i < view->n_addresses; i++) {
-		const struct node_address *a = &view->addresses[i];
+	for (size_t i = 0; i < view->addresses.n; i++) {
+		const struct kaddress *a = &view->addresses.v[i].address;
 		const struct held_link *l = kernel_view_link(view, a->link);
 
 		if (l && (l->link.flags & IFF_UP) && prefix_contains(&a->subnet, gateway) &&

@@ -10,10 +10,10 @@
  */
 #pragma once
 
-#include "agent/kernel/kernel_objects.h"
 #include "agent/records/records.h"
 #include "lib/model/keys.h"
 #include "lib/model/model.h"
+#include "lib/netlink/route.h"
 #include "lib/store/store.h"
 
 enum static_life {

@@ -128,7 +128,7 @@ static int refresh(struct static_routes *s)
 	return 0;
 }
 
-int static_routes_desire(struct static_routes *s, struct kernel_desired *ret)
+int static_routes_desire(struct static_routes *s, struct kernel_wants *ret)
 {
 	int r;
 

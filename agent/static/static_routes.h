@@ -59,7 +59,7 @@ void static_routes_pools_known(struct static_routes *s);
 void static_routes_pools_changed(struct static_routes *s);
 
 /* For the kernel's pass; see kernel.h. */
-int static_routes_desire(struct static_routes *s, struct kernel_desired *ret);
+int static_routes_desire(struct static_routes *s, struct kernel_wants *ret);
 void static_routes_restored(struct static_routes *s, const struct kroute *r);
 void static_routes_passed(struct static_routes *s);
 

@@ -63,25 +63,13 @@ void static_restored(struct static_entries *t, const struct kroute *route, const
 struct gathering {
 	struct kroute *v;
 	size_t n, room;
-	const struct prefix *dst; /* just those; NULL: all */
-	uint32_t table;
 	int err;
 };
 
 static void push(struct gathering *g, const struct kroute *r)
 {
-	if (g->n == g->room) {
-		size_t room = g->room ? 2 * g->room : 16;
-		struct kroute *grown = reallocarray(g->v, room, sizeof(*grown));
-
-		if (!grown) {
-			g->err = -ENOMEM;
-			return;
-		}
-		g->v = grown;
-		g->room = room;
-	}
-	g->v[g->n++] = *r;
+	if (array_append(g, *r) < 0)
+		g->err = -ENOMEM;
 }
 
 static bool is_there(const struct gathering *g, const struct kroute *r)
@@ -92,23 +80,29 @@ static bool is_there(const struct gathering *g, const struct kroute *r)
 	return false;
 }
 
-static void keep_held(struct held_route *r, void *arg)
+static bool is_held_at(const struct held_route *r, const struct prefix *dst, uint32_t table)
 {
-	struct gathering *g = arg;
+	return r->h.held && r->route.protocol == static_route_protocol &&
+	       (!dst || (r->route.table == table && prefix_compare(&r->route.dst, dst) == 0));
+}
 
-	if (!r->h.held || r->route.protocol != static_route_protocol ||
-	    (g->dst && (r->route.table != g->table || prefix_compare(&r->route.dst, g->dst) != 0)))
-		return;
-	if (is_there(g, &r->route))
-		return;
-	push(g, &r->route);
+/* dst NULL: all. */
+static void keep_held(struct gathering *g, const struct kernel_view *view, const struct prefix *dst,
+		      uint32_t table)
+{
+	for (size_t i = 0; i < view->routes.n; i++) {
+		const struct held_route *r = view->routes.v[i];
+
+		if (is_held_at(r, dst, table) && !is_there(g, &r->route))
+			push(g, &r->route);
+	}
 }
 
 int static_held(const struct kernel_view *view, struct kroute **ret, size_t *ret_n)
 {
 	struct gathering g = { 0 };
 
-	kernel_view_each_route(view, keep_held, &g);
+	keep_held(&g, view, NULL, 0);
 	if (g.err < 0) {
 		free(g.v);
 		return g.err;
@@ -147,15 +141,10 @@ int static_routes_wanted(const struct static_entries *t, const struct kernel_vie
 	for (size_t i = 0; i < t->n; i++) {
 		const struct static_entry *e = t->v[i];
 
-		if (e->wanted && e->away) {
-			g.dst = &e->route.dst;
-			g.table = e->route.table;
-			kernel_view_each_route(view, keep_held, &g);
-		} else if (e->selected && !e->wanted && e->kept.address.family != AF_UNSPEC) {
-			g.dst = &e->kept;
-			g.table = e->kept_table;
-			kernel_view_each_route(view, keep_held, &g);
-		}
+		if (e->wanted && e->away)
+			keep_held(&g, view, &e->route.dst, e->route.table);
+		else if (e->selected && !e->wanted && e->kept.address.family != AF_UNSPEC)
+			keep_held(&g, view, &e->kept, e->kept_table);
 	}
 	keep_strays(&g, view, strays, n_strays);
 	if (g.err < 0) {
@@ -169,29 +158,14 @@ int static_routes_wanted(const struct static_entries *t, const struct kernel_vie
 
 /* --- how it is ------------------------------------------------------------------------------ */
 
-struct held_search {
-	const struct prefix *dst;
-	uint32_t table;
-	const struct held_route *found;
-};
-
-static void find_held(struct held_route *r, void *arg)
-{
-	struct held_search *s = arg;
-
-	if (r->h.held && r->route.protocol == static_route_protocol && r->route.table == s->table &&
-	    prefix_compare(&r->route.dst, s->dst) == 0)
-		s->found = r;
-}
-
 /* Ours of that subnet and table, whatever it leads to. */
 static const struct held_route *held_at(const struct kernel_view *view, const struct prefix *dst,
 					uint32_t table)
 {
-	struct held_search s = { dst, table, NULL };
-
-	kernel_view_each_route(view, find_held, &s);
-	return s.found;
+	for (size_t i = 0; i < view->routes.n; i++)
+		if (is_held_at(view->routes.v[i], dst, table))
+			return view->routes.v[i];
+	return NULL;
 }
 
 static const struct held_route *held_of(const struct static_entry *e,
@@ -207,12 +181,12 @@ static const struct held_route *held_of(const struct static_entry *e,
 static void say_stranger(const struct kernel_view *view, const struct held_route *r, char *text,
 			 size_t size)
 {
-	const struct held_link *l = kernel_view_link(view, r->stranger->hop.oif);
+	const struct held_link *l = kernel_view_link(view, r->foreign->hop.oif);
 	char route[KROUTE_TEXT], name[12];
 
 	snprintf(text, size, "%s of protocol %s is in the way and is left",
-		 kroute_print(r->stranger, l ? l->link.name : NULL, route),
-		 route_protocol_name(r->stranger->protocol, name));
+		 kroute_print(r->foreign, l ? l->link.name : NULL, route),
+		 route_protocol_name(r->foreign->protocol, name));
 }
 
 /* "" if nothing is wrong. */
@@ -230,7 +204,7 @@ static void say_trouble(const struct static_entry *e, const struct kernel_view *
 		return;
 	else if (e->away)
 		snprintf(text, size, "somebody has taken it away, and onTamper is report");
-	else if (r && r->stranger)
+	else if (r && r->foreign)
 		say_stranger(view, r, text, size);
 	else if (r && r->h.fights > FIGHT_LOGGED)
 		snprintf(text, size,
@@ -328,7 +302,7 @@ static void note_applied(struct static_entries *t, struct static_entry *e,
 	const struct held_route *r = e->wanted ? kernel_view_route(view, &e->route) : NULL;
 
 	/* Who puts another in its place takes it away, too. */
-	if (e->applied && r && r->stranger && kroute_compare(&e->applied_route, &e->route) == 0)
+	if (e->applied && r && r->foreign && kroute_compare(&e->applied_route, &e->route) == 0)
 		note_tampering(t, e, now);
 	if (held_as_wanted(e, view)) {
 		e->applied = true;

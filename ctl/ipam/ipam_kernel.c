@@ -6,11 +6,10 @@
 #include <net/if.h>
 #include <string.h>
 
-#include "agent/kernel/kernel_message.h"
-#include "agent/kernel/kernel_request.h"
+#include "agent/kernel/kernel_view.h"
 #include "agent/node/lock.h"
 #include "lib/cni/pod_link.h"
-#include "lib/netlink/kern.h"
+#include "lib/netlink/request.h"
 
 void ipam_kernel_done(struct ipam_kernel *k)
 {
@@ -46,7 +45,7 @@ static int take_link(const struct nlmsghdr *hdr, void *arg)
 	struct kernel_link *more;
 	struct klink link;
 
-	if (message_link(hdr, &link) < 0 || !link.veth || !pod_link_is_ours(link.name) ||
+	if (klink_read(hdr, &link) < 0 || !link.veth || !pod_link_is_ours(link.name) ||
 	    pod_link_is_doomed(link.group))
 		return 0;
 	more = reallocarray(l->links, l->n_links + 1, sizeof(*more));
@@ -58,19 +57,13 @@ static int take_link(const struct nlmsghdr *hdr, void *arg)
 	return 0;
 }
 
-static void restart(void *arg)
-{
-	(void)arg; /* IPv4's come once; an IPv6 one that comes twice is found twice, and kept once.
-		    */
-}
-
 static int take_route(const struct nlmsghdr *hdr, void *arg)
 {
 	struct ipam_kernel *l = arg;
 	struct kernel_route *more;
 	struct kroute r;
 
-	if (message_route(hdr, &r) < 0 || r.protocol != route_protocol)
+	if (kroute_read(hdr, &r) < 0 || r.protocol != route_protocol)
 		return 0;
 	more = reallocarray(l->routes, l->n_routes + 1, sizeof(*more));
 	if (!more)
@@ -88,34 +81,29 @@ static int take_route(const struct nlmsghdr *hdr, void *arg)
 	return 0;
 }
 
-static int dump(struct kern *k, struct nl_msg *msg, kern_restart_fn *again, kern_message_fn *each,
-		void *arg, struct err *err)
+static int read_all(struct netlink *k, struct ipam_kernel *ret, struct err *err)
 {
-	AUTO(nlmsg_free) struct nl_msg *m = msg;
+	int r = netlink_dump(k, ask_link(0, NULL), forget_links, take_link, ret, err);
 
-	return m ? kern_dump(k, m, again, each, arg, err) : -ENOMEM;
-}
-
-static int read_all(struct kern *k, struct ipam_kernel *ret, struct err *err)
-{
-	int r = dump(k, ask_link(0, NULL), forget_links, take_link, ret, err);
-
-	r = r ?: dump(k, ask_routes(AF_INET, route_protocol, 0, 0), restart, take_route, ret, err);
+	/* IPv4's come once; an IPv6 one that comes twice is found twice, and kept once. */
+	r = r
+		    ?: netlink_dump(k, ask_routes(AF_INET, route_protocol, 0, 0), NULL, take_route,
+				    ret, err);
 	return r
-		       ?: dump(k, ask_routes(AF_INET6, route_protocol, 0, 0), restart, take_route,
-			       ret, err);
+		       ?: netlink_dump(k, ask_routes(AF_INET6, route_protocol, 0, 0), NULL,
+				       take_route, ret, err);
 }
 
-static int open_kernel(struct kern **ret, struct err *err)
+static int open_kernel(struct netlink **ret, struct err *err)
 {
-	int r = kern_open(NETLINK_ROUTE, ret);
+	int r = netlink_open(NETLINK_ROUTE, ret);
 
 	return r < 0 ? err_set(err, r, "netlink: %s", strerror(-r)) : 0;
 }
 
 int ipam_kernel_read(struct ipam_kernel *ret, struct err *err)
 {
-	AUTO(kern_close) struct kern *k = NULL;
+	AUTO(netlink_close) struct netlink *k = NULL;
 	int r;
 
 	if (!is_agents_namespace())
@@ -129,31 +117,28 @@ static int take_use(const struct nlmsghdr *hdr, void *arg)
 {
 	struct kroute r;
 
-	if (message_route(hdr, &r) == 0 && r.protocol != RTPROT_KERNEL)
+	if (kroute_read(hdr, &r) == 0 && r.protocol != RTPROT_KERNEL)
 		*(bool *)arg = true;
 	return 0;
 }
 
 bool ipam_kernel_is_used(uint32_t link)
 {
-	AUTO(kern_close) struct kern *k = NULL;
+	AUTO(netlink_close) struct netlink *k = NULL;
 	bool used = false;
 
 	/* What cannot be read counts as a use. */
 	if (open_kernel(&k, NULL) < 0 ||
-	    dump(k, ask_routes(AF_INET, 0, 0, link), restart, take_use, &used, NULL) < 0 ||
-	    dump(k, ask_routes(AF_INET6, 0, 0, link), restart, take_use, &used, NULL) < 0)
+	    netlink_dump(k, ask_routes(AF_INET, 0, 0, link), NULL, take_use, &used, NULL) < 0 ||
+	    netlink_dump(k, ask_routes(AF_INET6, 0, 0, link), NULL, take_use, &used, NULL) < 0)
 		return true;
 	return used;
 }
 
 int ipam_kernel_delete_link(uint32_t link, struct err *err)
 {
-	AUTO(kern_close) struct kern *k = NULL;
-	AUTO(nlmsg_free) struct nl_msg *m = nlmsg_alloc_simple(RTM_DELLINK, 0);
-	struct ifinfomsg body = { .ifi_index = (int)link };
-	int r = m && nlmsg_append(m, &body, sizeof(body), NLMSG_ALIGNTO) == 0 ? open_kernel(&k, err)
-									      : -ENOMEM;
+	AUTO(netlink_close) struct netlink *k = NULL;
+	int r = open_kernel(&k, err);
 
-	return r ?: kern_request(k, m, err);
+	return r ?: netlink_request(k, request_link_delete(link, NULL), err);
 }

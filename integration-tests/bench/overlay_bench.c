@@ -21,7 +21,7 @@
 #include <time.h>
 
 #include "agent/kernel/desired_kernel.h"
-#include "agent/kernel/kernel_parts.h"
+#include "agent/kernel/kernel_private.h"
 #include "integration-tests/bench/figures.h"
 
 #define HANG_MS 60000.0
@@ -70,11 +70,11 @@ static struct kernel_remote_block block(const struct cluster *c, uint32_t i, uin
 	return (struct kernel_remote_block){ .block = prefix_of(&base, 26), .remote = i };
 }
 
-static int desire(struct kernel_desired *ret, void *arg)
+static int desire(struct kernel_wants *ret, void *arg)
 {
 	const struct cluster *c = arg;
 
-	*ret = (struct kernel_desired){ 0 };
+	*ret = (struct kernel_wants){ 0 };
 	if (c->gone)
 		return 0;
 	ret->tunnels = zeroed(1, sizeof(*ret->tunnels));
@@ -179,15 +179,15 @@ static double cpu_ms(void)
 
 static double compute_ms(struct cluster *c)
 {
-	struct kernel_desired state;
-	struct desired d;
+	struct kernel_wants state;
+	struct desired_kernel d;
 	double before;
 
 	must(desire(&state, c), "state");
 	before = cpu_ms();
 	for (int i = 0; i < REPEATS; i++) {
 		must(desired_kernel(&state, &c->kernel->view, NULL, &d), "what should be");
-		desired_done(&d);
+		desired_kernel_done(&d);
 	}
 	before = cpu_ms() - before;
 	free(state.tunnels);
@@ -224,13 +224,13 @@ struct change_cost {
 static struct change_cost one_node_more(struct cluster *c)
 {
 	static const unsigned groups[] = { RTNLGRP_LINK, RTNLGRP_IPV4_ROUTE, RTNLGRP_NEIGH, 0 };
-	AUTO(kern_close) struct kern *events = NULL;
+	AUTO(netlink_close) struct netlink *events = NULL;
 	struct change_cost cost = { 0 };
 
-	must(kern_events_open(NETLINK_ROUTE, groups, 0, &events), "events");
+	must(netlink_events_open(NETLINK_ROUTE, groups, 0, &events), "events");
 	c->remotes++;
 	cost.ms = pass_ms(c);
-	must(kern_events_read(events, count_event, &cost.messages), "events");
+	must(netlink_events_read(events, count_event, &cost.messages), "events");
 	c->remotes--;
 	pass_ms(c);
 	return cost;

@@ -11,7 +11,7 @@
 void pods_open(struct pods *p, size_t room)
 {
 	const unsigned groups[] = { RTNLGRP_LINK, 0 };
-	int r = kern_events_open(NETLINK_ROUTE, groups, 0, &p->events);
+	int r = netlink_events_open(NETLINK_ROUTE, groups, 0, &p->events);
 
 	if (r < 0) {
 		errno = -r;
@@ -23,7 +23,7 @@ void pods_open(struct pods *p, size_t room)
 void pods_close(struct pods *p)
 {
 	crowd_free(p->crowd);
-	kern_close(p->events);
+	netlink_close(p->events);
 }
 
 struct pod pod_new(struct pods *p, size_t contestant, size_t namespace)
@@ -80,7 +80,7 @@ static int count_gone(const struct nlmsghdr *h, void *arg)
 
 static void read_events(struct pods *p)
 {
-	int r = kern_events_read(p->events, count_gone, p);
+	int r = netlink_events_read(p->events, count_gone, p);
 
 	if (r < 0) {
 		errno = -r;
@@ -90,7 +90,7 @@ static void read_events(struct pods *p)
 
 void pods_wait(struct pods *p, double timeout_ms, crowd_ended_fn *ended, void *arg)
 {
-	if (crowd_wait(p->crowd, kern_fd(p->events), timeout_ms, ended, arg))
+	if (crowd_wait(p->crowd, netlink_fd(p->events), timeout_ms, ended, arg))
 		read_events(p);
 }
 

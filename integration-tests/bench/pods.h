@@ -11,7 +11,7 @@
 
 #include "integration-tests/bench/figures.h"
 #include "integration-tests/bench/plugin_run.h"
-#include "lib/netlink/kern.h"
+#include "lib/netlink/netlink.h"
 
 #define CONTESTANTS_MAX 3
 
@@ -20,7 +20,7 @@ struct pods {
 	const char *names[CONTESTANTS_MAX];
 	size_t n_contestants;
 	struct crowd *crowd;
-	struct kern *events;
+	struct netlink *events;
 	size_t made;          /* containers so far */
 	size_t deleted, gone; /* DELs begun; links that the host has lost */
 };

@@ -25,7 +25,7 @@
 #include "lib/etcd/store_etcd.h"
 #include "lib/json/json.h"
 #include "lib/model/keys.h"
-#include "lib/netlink/kern.h"
+#include "lib/netlink/netlink.h"
 
 #define MANY    1024
 #define HANG_MS 60000.0
@@ -88,12 +88,12 @@ static int on_route(const struct nlmsghdr *hdr, void *arg)
 	return 0;
 }
 
-static struct kern *watch_routes(void)
+static struct netlink *watch_routes(void)
 {
 	static const unsigned groups[] = { RTNLGRP_IPV4_ROUTE, 0 };
-	struct kern *k = NULL;
+	struct netlink *k = NULL;
 
-	must(kern_events_open(NETLINK_ROUTE, groups, 0, &k), "netlink");
+	must(netlink_events_open(NETLINK_ROUTE, groups, 0, &k), "netlink");
 	return k;
 }
 
@@ -142,7 +142,7 @@ static int on_events(sd_event_source *source, int fd, uint32_t events, void *arg
 {
 	void **both = arg;
 
-	kern_events_read(both[1], on_route, both[0]);
+	netlink_events_read(both[1], on_route, both[0]);
 	end_if_done(both[0]);
 	return 0;
 }
@@ -157,7 +157,7 @@ static int on_hang(sd_event_source *source, uint64_t usec, void *arg)
 static void claims(struct bench *b, const char *endpoints)
 {
 	static const struct store_watch_handlers handlers = { on_block, on_deleted, on_in_sync };
-	AUTO(kern_close) struct kern *k = watch_routes();
+	AUTO(netlink_close) struct netlink *k = watch_routes();
 	AUTO(store_free) struct store *store = NULL;
 	AUTO(free) char *end = NULL;
 	struct store_etcd_options o = { .endpoints = endpoints };
@@ -171,7 +171,7 @@ static void claims(struct bench *b, const char *endpoints)
 	must(key_full(b->prefix, KEYS_BLOCK, key), "key");
 	end = store_prefix_end(key);
 	must(store_watch(store, key, end, &handlers, b, &w), "watch");
-	must(sd_event_add_io(b->event, NULL, kern_fd(k), EPOLLIN, on_events, both), "netlink");
+	must(sd_event_add_io(b->event, NULL, netlink_fd(k), EPOLLIN, on_events, both), "netlink");
 	must(sd_event_add_time_relative(b->event, NULL, CLOCK_MONOTONIC, (uint64_t)HANG_MS * 1000,
 					0, on_hang, b),
 	     "timer");
@@ -181,37 +181,36 @@ static void claims(struct bench *b, const char *endpoints)
 
 /* --- the floor ------------------------------------------------------------------------------ */
 
-static struct kern *open_there(const char *netns)
+static struct netlink *open_there(const char *netns)
 {
 	AUTO(close) int here = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	AUTO(close) int there = open(netns, O_RDONLY | O_CLOEXEC);
-	struct kern *k = NULL;
+	struct netlink *k = NULL;
 
 	if (here < 0 || there < 0 || setns(there, CLONE_NEWNET) < 0)
 		die(netns);
-	must(kern_open(NETLINK_ROUTE, &k), "netlink");
+	must(netlink_open(NETLINK_ROUTE, &k), "netlink");
 	if (setns(here, CLONE_NEWNET) < 0)
 		die("setns");
 	return k;
 }
 
-static void set_blackhole(struct kern *k, const struct prefix *block)
+static void set_blackhole(struct netlink *k, const struct prefix *block)
 {
 	const struct rtmsg body = { .rtm_family = AF_INET,
 				    .rtm_dst_len = block->length,
 				    .rtm_table = RT_TABLE_MAIN,
 				    .rtm_protocol = route_protocol,
 				    .rtm_type = RTN_BLACKHOLE };
-	AUTO(nlmsg_free)
 	struct nl_msg *m = nlmsg_alloc_simple(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
 
 	if (!m || nlmsg_append(m, (void *)(uintptr_t)&body, sizeof(body), NLMSG_ALIGNTO) < 0 ||
 	    nla_put(m, RTA_DST, 4, block->address.bytes) < 0)
 		die("netlink");
-	must(kern_request(k, m, NULL), "blackhole");
+	must(netlink_request(k, m, NULL), "blackhole");
 }
 
-static void floor_one(struct bench *b, struct kern *k, struct kern *events, const char *text)
+static void floor_one(struct bench *b, struct netlink *k, struct netlink *events, const char *text)
 {
 	struct prefix block;
 	struct seen *s;
@@ -223,10 +222,10 @@ static void floor_one(struct bench *b, struct kern *k, struct kern *events, cons
 	s->told = now_ms();
 	set_blackhole(k, &block);
 	while (!s->there && now_ms() - s->told < HANG_MS) {
-		struct pollfd p = { .fd = kern_fd(events), .events = POLLIN };
+		struct pollfd p = { .fd = netlink_fd(events), .events = POLLIN };
 
 		poll(&p, 1, 1000);
-		kern_events_read(events, on_route, b);
+		netlink_events_read(events, on_route, b);
 	}
 }
 
@@ -254,8 +253,8 @@ int main(int argc, char **argv)
 		b.prefix = argv[6];
 		claims(&b, argv[4]);
 	} else if (argc >= 4 && strcmp(argv[1], "floor") == 0) {
-		AUTO(kern_close) struct kern *k = open_there(argv[2]);
-		AUTO(kern_close) struct kern *events = watch_routes();
+		AUTO(netlink_close) struct netlink *k = open_there(argv[2]);
+		AUTO(netlink_close) struct netlink *events = watch_routes();
 
 		for (int i = 3; i < argc; i++)
 			floor_one(&b, k, events, argv[i]);

@@ -24,7 +24,7 @@
 #include "lib/base/files.h"
 #include "lib/base/route_protocol.h"
 #include "lib/json/json.h"
-#include "lib/netlink/kern.h"
+#include "lib/netlink/netlink.h"
 
 #define FIRST_ADDRESS 0x0a4d0001u /* 10.77.0.1 */
 /* Two thousand bytes for each event of some ten thousand routes, several times. */
@@ -82,7 +82,7 @@ static void write_files(const char *path, unsigned n, const char *link)
 /* --- what the kernel holds ------------------------------------------------------------------ */
 
 struct watch {
-	struct kern *events;
+	struct netlink *events;
 	size_t present, removed;
 	double changed; /* when the last one came or went */
 };
@@ -109,15 +109,15 @@ static void count_none(void *arg)
 static size_t count_routes(void)
 {
 	const struct rtmsg body = { .rtm_family = AF_INET, .rtm_protocol = route_protocol };
-	AUTO(nlmsg_free) struct nl_msg *m = nlmsg_alloc_simple(RTM_GETROUTE, 0);
-	AUTO(kern_close) struct kern *k = NULL;
+	struct nl_msg *m = nlmsg_alloc_simple(RTM_GETROUTE, 0);
+	AUTO(netlink_close) struct netlink *k = NULL;
 	size_t n = 0;
 
 	if (!m)
 		die("netlink");
 	must(nlmsg_append(m, (void *)(uintptr_t)&body, sizeof(body), NLMSG_ALIGNTO), "netlink");
-	must(kern_open(NETLINK_ROUTE, &k), "netlink");
-	must(kern_dump(k, m, count_none, count_one, &n, NULL), "routes");
+	must(netlink_open(NETLINK_ROUTE, &k), "netlink");
+	must(netlink_dump(k, m, count_none, count_one, &n, NULL), "routes");
 	return n;
 }
 
@@ -141,7 +141,7 @@ static void watch_open(struct watch *w, size_t expected)
 {
 	const unsigned groups[] = { RTNLGRP_IPV4_ROUTE, 0 };
 
-	must(kern_events_open(NETLINK_ROUTE, groups, EVENTS_BUFFER, &w->events), "netlink");
+	must(netlink_events_open(NETLINK_ROUTE, groups, EVENTS_BUFFER, &w->events), "netlink");
 	w->present = count_routes();
 	if (w->present == expected)
 		return;
@@ -159,7 +159,7 @@ static bool watch_nap(struct watch *w, int fd)
 
 	if (poll(&poll_fd, 1, NAP_MS) < 0)
 		die("poll");
-	must(kern_events_read(w->events, take_event, w), "events");
+	must(netlink_events_read(w->events, take_event, w), "events");
 	return poll_fd.revents != 0;
 }
 
@@ -215,7 +215,7 @@ static void restore(size_t n, char *const *command)
 		die("counted wrongly");
 	printf("{\"flush_ms\":%.3f,\"whole_ms\":%.3f,\"back_ms\":%.3f,\"removed\":%zu}\n",
 	       flushed - start, w.changed - start, w.changed - flushed, w.removed);
-	kern_close(w.events);
+	netlink_close(w.events);
 }
 
 int main(int argc, char **argv)

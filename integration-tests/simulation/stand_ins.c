@@ -11,7 +11,7 @@
 
 #include "integration-tests/simulation/simulation.h"
 #include "ipam/attachments/sighting.h"
-#include "lib/netlink/kern.h"
+#include "lib/netlink/netlink.h"
 
 /* --- the C library: clocks and random numbers ----------------------------------------------- */
 
@@ -307,20 +307,20 @@ struct sighting sighting_of(const struct attachment *a)
 	return (struct sighting){ .attachment = a };
 }
 
-/* --- lib/netlink/kern.c: no route of ours is found at the start ------------------------------------- */
+/* --- lib/netlink/netlink.c: no route of ours is found at the start ------------------------------------- */
 
-int kern_open(int protocol, struct kern **ret)
+int netlink_open(int protocol, struct netlink **ret)
 {
 	*ret = NULL;
 	return 0;
 }
 
-void kern_close(struct kern *k)
+void netlink_close(struct netlink *k)
 {
 }
 
-int kern_dump(struct kern *k, struct nl_msg *msg, kern_restart_fn *restart, kern_message_fn *each,
-	      void *arg, struct err *err)
+int netlink_dump(struct netlink *k, struct nl_msg *msg, netlink_restart_fn *restart,
+		 netlink_message_fn *each, void *arg, struct err *err)
 {
 	return 0;
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/netlink/kern.h"
+#include "lib/netlink/netlink.h"
 
 static int count(const struct nlmsghdr *hdr, void *arg)
 {
@@ -23,8 +23,8 @@ static void start_again(void *arg)
 
 int main(void)
 {
-	AUTO(kern_close) struct kern *k = NULL;
-	AUTO(nlmsg_free) struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETLINK, 0);
+	AUTO(netlink_close) struct netlink *k = NULL;
+	struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETLINK, 0);
 	struct ifinfomsg info = { .ifi_family = AF_UNSPEC };
 	struct json_object *o = json_object_new_object();
 	struct err err = { "" };
@@ -32,9 +32,9 @@ int main(void)
 
 	if (!msg || !o || nlmsg_append(msg, &info, sizeof(info), NLMSG_ALIGNTO) < 0)
 		return 1;
-	r = kern_open(NETLINK_ROUTE, &k);
+	r = netlink_open(NETLINK_ROUTE, &k);
 	if (r == 0)
-		r = kern_dump(k, msg, start_again, count, &links, &err);
+		r = netlink_dump(k, msg, start_again, count, &links, &err);
 	if (r < 0) {
 		fprintf(stderr, "static-probe: %s\n", err.text[0] ? err.text : strerror(-r));
 		return 1;

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/mac.h"
 #include "lib/base/names.h"
 #include "lib/base/prefix.h"
 #include "lib/json/selector.h"
@@ -35,10 +36,6 @@ struct label_map {
 	struct label *v;
 	size_t n;
 	char *store;
-};
-/* All zero: none. */
-struct mac {
-	uint8_t bytes[6];
 };
 /* A flag that may be left to another record. */
 enum maybe { MAYBE_UNSET, MAYBE_NO, MAYBE_YES };

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "lib/netlink/kern_reply.h"
+#include "lib/netlink/netlink_reply.h"
 
 #define SEQ 77
 
@@ -40,11 +40,11 @@ static void put_attribute(struct fake *f, uint16_t type, const void *data, uint1
 	put(f, data, length);
 }
 
-static struct kern_reply read_all(const struct fake *f)
+static struct netlink_reply read_all(const struct fake *f)
 {
-	struct kern_reply r;
+	struct netlink_reply r;
 
-	kern_reply_read(&f->hdr, f->hdr.nlmsg_len, SEQ, &r);
+	netlink_reply_read(&f->hdr, f->hdr.nlmsg_len, SEQ, &r);
 	return r;
 }
 
@@ -53,7 +53,7 @@ static void an_answer_to_another_request_is_stale(void **unused)
 	struct fake f = fake(NLMSG_DONE, NLM_F_DUMP_INTR);
 
 	f.hdr.nlmsg_seq = SEQ - 1;
-	assert_int_equal(read_all(&f).kind, KERN_REPLY_STALE);
+	assert_int_equal(read_all(&f).kind, NETLINK_REPLY_STALE);
 	assert_false(read_all(&f).interrupted);
 }
 
@@ -61,10 +61,10 @@ static void a_message_of_the_family_is_data(void **unused)
 {
 	struct fake f = fake(NLMSG_MIN_TYPE, NLM_F_MULTI);
 
-	assert_int_equal(read_all(&f).kind, KERN_REPLY_DATA);
+	assert_int_equal(read_all(&f).kind, NETLINK_REPLY_DATA);
 	assert_false(read_all(&f).interrupted);
 	f = fake(NLMSG_NOOP, 0);
-	assert_int_equal(read_all(&f).kind, KERN_REPLY_STALE);
+	assert_int_equal(read_all(&f).kind, NETLINK_REPLY_STALE);
 }
 
 static void an_interruption_is_seen_on_any_message(void **unused)
@@ -74,7 +74,7 @@ static void an_interruption_is_seen_on_any_message(void **unused)
 
 	assert_true(read_all(&data).interrupted);
 	assert_true(read_all(&done).interrupted);
-	assert_int_equal(read_all(&done).kind, KERN_REPLY_END);
+	assert_int_equal(read_all(&done).kind, NETLINK_REPLY_END);
 }
 
 static void an_ack_without_error_is_a_good_end(void **unused)
@@ -82,7 +82,7 @@ static void an_ack_without_error_is_a_good_end(void **unused)
 	struct fake f = fake(NLMSG_ERROR, NLM_F_CAPPED);
 
 	put(&f, &(struct nlmsgerr){ .error = 0 }, sizeof(struct nlmsgerr));
-	assert_int_equal(read_all(&f).kind, KERN_REPLY_END);
+	assert_int_equal(read_all(&f).kind, NETLINK_REPLY_END);
 	assert_int_equal(read_all(&f).error, 0);
 	assert_string_equal(read_all(&f).extack, "");
 }
@@ -158,11 +158,11 @@ static void wrong_lengths_are_not_followed(void **unused)
 static void an_error_too_short_to_hold_one_is_bad(void **unused)
 {
 	struct fake f = fake(NLMSG_ERROR, 0);
-	struct kern_reply r;
+	struct netlink_reply r;
 
 	put(&f, &(struct nlmsgerr){ .error = 0 }, sizeof(struct nlmsgerr));
-	kern_reply_read(&f.hdr, NLMSG_HDRLEN + 4, SEQ, &r);
-	assert_int_equal(r.kind, KERN_REPLY_END);
+	netlink_reply_read(&f.hdr, NLMSG_HDRLEN + 4, SEQ, &r);
+	assert_int_equal(r.kind, NETLINK_REPLY_END);
 	assert_int_equal(r.error, -EBADMSG);
 }
 

@@ -12,19 +12,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum kern_reply_kind {
-	KERN_REPLY_STALE, /* of an earlier request, or of no meaning */
-	KERN_REPLY_DATA,
-	KERN_REPLY_END, /* the ack, or the end of a dump */
+enum netlink_reply_kind {
+	NETLINK_REPLY_STALE, /* of an earlier request, or of no meaning */
+	NETLINK_REPLY_DATA,
+	NETLINK_REPLY_END, /* the ack, or the end of a dump */
 };
 
-struct kern_reply {
-	enum kern_reply_kind kind;
+struct netlink_reply {
+	enum netlink_reply_kind kind;
 	bool interrupted; /* the dump this belongs to is torn */
 	int error;        /* of an END: 0 or the kernel's negative errno */
 	char extack[120]; /* of an END: the kernel's sentence or "" */
 };
 
 /* available: bytes from hdr to the end of what was received, at least a header. */
-void kern_reply_read(const struct nlmsghdr *hdr, size_t available, uint32_t seq,
-		     struct kern_reply *ret);
+void netlink_reply_read(const struct nlmsghdr *hdr, size_t available, uint32_t seq,
+			struct netlink_reply *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lib/netlink/kern_reply.h"
+#include "lib/netlink/netlink_reply.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static size_t attributes_offset(const struct nlmsghdr *hdr, const struct nlmsger
 	return offset;
 }
 
-static void read_end(const struct nlmsghdr *hdr, size_t length, struct kern_reply *ret)
+static void read_end(const struct nlmsghdr *hdr, size_t length, struct netlink_reply *ret)
 {
 	const uint8_t *p = (const uint8_t *)hdr;
 	size_t offset = NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(int));
@@ -62,21 +62,21 @@ static void read_end(const struct nlmsghdr *hdr, size_t length, struct kern_repl
 		read_extack(p + offset, length - offset, ret->extack, sizeof(ret->extack));
 }
 
-void kern_reply_read(const struct nlmsghdr *hdr, size_t available, uint32_t seq,
-		     struct kern_reply *ret)
+void netlink_reply_read(const struct nlmsghdr *hdr, size_t available, uint32_t seq,
+			struct netlink_reply *ret)
 {
 	size_t length = hdr->nlmsg_len < available ? hdr->nlmsg_len : available;
 
-	*ret = (struct kern_reply){ .kind = KERN_REPLY_STALE };
+	*ret = (struct netlink_reply){ .kind = NETLINK_REPLY_STALE };
 	if (hdr->nlmsg_seq != seq)
 		return;
 
 	/* The flag stands on whichever message was being filled, so also on the last. */
 	ret->interrupted = hdr->nlmsg_flags & NLM_F_DUMP_INTR;
 	if (hdr->nlmsg_type == NLMSG_ERROR || hdr->nlmsg_type == NLMSG_DONE) {
-		ret->kind = KERN_REPLY_END;
+		ret->kind = NETLINK_REPLY_END;
 		read_end(hdr, length, ret);
 	} else if (hdr->nlmsg_type >= NLMSG_MIN_TYPE) {
-		ret->kind = KERN_REPLY_DATA;
+		ret->kind = NETLINK_REPLY_DATA;
 	}
 }

@@ -5,12 +5,12 @@
 #include "agent/kernel/apply_kernel.h"
 #include "agent/kernel/kernel.h"
 #include "lib/base/pass.h"
-#include "lib/netlink/kern.h"
+#include "lib/netlink/netlink.h"
 
 struct kernel {
 	struct kernel_options options;
-	struct kern *kern;   /* requests and dumps */
-	struct kern *events; /* joined before the first dump */
+	struct netlink *netlink; /* requests and dumps */
+	struct netlink *events;  /* joined before the first dump */
 	sd_event_source *source, *deliver;
 	struct pass *pass;
 	struct timer compare_timer, later_timer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/kernel/apply_tunnel.h"
+#include "lib/netlink/offload.h"
 
 #include <errno.h>
 #include <linux/ethtool.h>

@@ -1,28 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/kernel/kernel_objects.h"
+#include "lib/netlink/route.h"
 
-#include <errno.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <linux/rtnetlink.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* IPv4's array starts with the kernel's number 1. */
-const struct devconf_info devconf_info[N_DEVCONF] = {
-	[CONF6_DISABLE] = { "disable_ipv6", AF_INET6, DEVCONF_DISABLE_IPV6 },
-	[CONF6_ACCEPT_DAD] = { "accept_dad", AF_INET6, DEVCONF_ACCEPT_DAD },
-	[CONF6_DAD_TRANSMITS] = { "dad_transmits", AF_INET6, DEVCONF_DAD_TRANSMITS },
-	[CONF6_ACCEPT_RA] = { "accept_ra", AF_INET6, DEVCONF_ACCEPT_RA },
-	[CONF6_PROXY_NDP] = { "proxy_ndp", AF_INET6, DEVCONF_PROXY_NDP },
-	[CONF6_FORWARDING] = { "forwarding", AF_INET6, DEVCONF_FORWARDING },
-	[CONF_PROXY_ARP] = { "proxy_arp", AF_INET, IPV4_DEVCONF_PROXY_ARP - 1 },
-	[CONF_RP_FILTER] = { "rp_filter", AF_INET, IPV4_DEVCONF_RP_FILTER - 1 },
-	[CONF_FORWARDING] = { "forwarding", AF_INET, IPV4_DEVCONF_FORWARDING - 1 },
-	[CONF_ROUTE_LOCALNET] = { "route_localnet", AF_INET, IPV4_DEVCONF_ROUTE_LOCALNET - 1 },
-	[CONF_PROXY_DELAY] = { "proxy_delay", AF_UNSPEC, 0 },
-};
+#include "lib/base/auto.h"
+#include "lib/netlink/attributes.h"
 
 static int compare_u32(uint32_t a, uint32_t b)
 {
@@ -175,73 +158,112 @@ int kroute_compare(const struct kroute *a, const struct kroute *b)
 	return c ?: compare_u32(a->protocol, b->protocol);
 }
 
-int kneighbour_compare_key(const struct kneighbour *a, const struct kneighbour *b)
-{
-	int c = compare_u32(a->link, b->link);
+/* --- messages ------------------------------------------------------------------------------- */
 
-	c = c ?: compare_u32(a->fdb, b->fdb);
-	if (c)
-		return c;
-	return a->fdb ? memcmp(&a->mac, &b->mac, sizeof(a->mac))
-		      : address_compare(&a->address, &b->address);
+/* Only tells differences apart, and "none" from all else. */
+static uint32_t mix(uint32_t hash, uint32_t type, const void *data, size_t length)
+{
+	const uint8_t *p = data;
+
+	hash = (hash ^ type) * 16777619u;
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ p[i]) * 16777619u;
+	return hash ?: 1;
 }
 
-bool kneighbour_same(const struct kneighbour *a, const struct kneighbour *b)
+/* What ours never have. */
+static uint32_t mix_foreign(uint32_t hash, const struct nlattr *const *t)
 {
-	return kneighbour_compare_key(a, b) == 0 && memcmp(&a->mac, &b->mac, sizeof(a->mac)) == 0 &&
-	       address_compare(&a->address, &b->address) == 0 && a->other == b->other;
+	static const uint8_t types[] = { RTA_VIA,   RTA_PREFSRC, RTA_SRC,
+					 RTA_NH_ID, RTA_ENCAP,   RTA_METRICS };
+
+	for (size_t i = 0; i < sizeof(types); i++)
+		if (t[types[i]])
+			hash = mix(hash, types[i], attribute_data(t[types[i]]),
+				   attribute_length(t[types[i]]));
+	return hash;
 }
 
-const char *kneighbour_print(const struct kneighbour *n, const char *dev,
-			     char text[KNEIGHBOUR_TEXT])
+/*
+ * Several ways out, each with its attributes after a header of its own. Their flags change with
+ * the state of the links and do not count, but for onlink.
+ */
+static int read_hops(const struct nlattr *multipath, struct kroute *r)
 {
-	const uint8_t *m = n->mac.bytes;
-	char address[ADDRESS_TEXT] = "nowhere";
+	const uint8_t *at = attribute_data(multipath);
+	size_t left = attribute_length(multipath), n = 0, step;
+	const struct nlattr *t[RTA_MAX + 1];
+	struct khop v[KHOPS_MAX];
+	const struct khop *first;
+	struct rtnexthop h;
 
-	if (n->address.family != AF_UNSPEC)
-		address_print(&n->address, address);
-	if (n->fdb)
-		snprintf(text, KNEIGHBOUR_TEXT,
-			 "FDB entry %02x:%02x:%02x:%02x:%02x:%02x dst %s dev %s", m[0], m[1], m[2],
-			 m[3], m[4], m[5], address, dev ?: "(gone)");
-	else
-		snprintf(text, KNEIGHBOUR_TEXT, "neighbour %s dev %s", address, dev ?: "(gone)");
-	return text;
+	for (; left >= sizeof(h) && n < KHOPS_MAX; n++) {
+		memcpy(&h, at, sizeof(h));
+		if (h.rtnh_len < sizeof(h) || h.rtnh_len > left)
+			return -EBADMSG;
+		attributes_table(at + sizeof(h), h.rtnh_len - sizeof(h), t, RTA_MAX);
+		v[n] = (struct khop){ .oif = (uint32_t)h.rtnh_ifindex,
+				      .onlink = h.rtnh_flags & RTNH_F_ONLINK };
+		if (t[RTA_GATEWAY] &&
+		    !attribute_address(t[RTA_GATEWAY], r->dst.address.family, &v[n].gateway))
+			return -EBADMSG;
+		if (h.rtnh_hops)
+			r->other = mix(r->other, RTA_MULTIPATH, &h.rtnh_hops, 1);
+		r->other = mix_foreign(r->other, t);
+		step = RTNH_ALIGN((size_t)h.rtnh_len);
+		step = step < left ? step : left;
+		at += step;
+		left -= step;
+	}
+	if (n == 0)
+		return -EBADMSG;
+	r->hop = v[0];
+	r->hops = n == 1 ? 0 : khops_find(v, n) ?: KHOPS_UNKNOWN;
+	kroute_hops(r, &first);
+	r->hop = *first;
+	for (size_t i = 0; r->hops == KHOPS_UNKNOWN && i < n; i++) {
+		r->other = mix(r->other, RTA_OIF, &v[i].oif, sizeof(v[i].oif));
+		r->other = mix(r->other, RTA_GATEWAY, v[i].gateway.bytes,
+			       sizeof(v[i].gateway.bytes));
+	}
+	return 0;
 }
 
-/* --- the overlay's devices ------------------------------------------------------------------- */
-
-static const char *const tunnel_names[] = { TUNNEL_DEVICE, TUNNEL_DEVICE6 };
-
-int tunnel_of_name(const char *name)
+int kroute_read(const struct nlmsghdr *hdr, struct kroute *ret)
 {
-	for (int i = 0; i < (int)ARRAY_SIZE(tunnel_names); i++)
-		if (strcmp(name, tunnel_names[i]) == 0)
-			return i;
-	return -1;
-}
+	const struct nlattr *t[RTA_MAX + 1];
+	struct rtmsg body;
+	struct kroute r;
 
-bool kvxlan_same(const struct kvxlan *a, const struct kvxlan *b)
-{
-	return a->vni == b->vni && a->port == b->port && a->ttl == b->ttl &&
-	       a->learning == b->learning && a->other == b->other &&
-	       address_compare(&a->local, &b->local) == 0;
-}
-
-bool ktunnel_same(const struct ktunnel *a, const struct ktunnel *b)
-{
-	if (!kvxlan_same(&a->vxlan, &b->vxlan) || memcmp(&a->mac, &b->mac, sizeof(a->mac)) != 0 ||
-	    a->mtu != b->mtu || a->offload != b->offload || a->n_addresses != b->n_addresses)
-		return false;
-	for (size_t i = 0; i < a->n_addresses; i++)
-		if (address_compare(&a->addresses[i], &b->addresses[i]) != 0)
-			return false;
-	return true;
-}
-
-const char *tunnel_name(int tunnel)
-{
-	return tunnel_names[tunnel];
+	if (attributes_read(hdr, &body, sizeof(body), t, RTA_MAX) < 0 ||
+	    (body.rtm_family != AF_INET && body.rtm_family != AF_INET6))
+		return -EBADMSG;
+	r = (struct kroute){ .table = t[RTA_TABLE] ? attribute_u32(t[RTA_TABLE]) : body.rtm_table,
+			     .dst = { .address.family = body.rtm_family,
+				      .length = body.rtm_dst_len },
+			     .metric = attribute_u32(t[RTA_PRIORITY]),
+			     .hop = { .oif = attribute_u32(t[RTA_OIF]),
+				      .onlink = body.rtm_flags & RTNH_F_ONLINK },
+			     .other = mix_foreign(0, t),
+			     .tos = body.rtm_tos,
+			     .type = body.rtm_type,
+			     .scope = body.rtm_scope,
+			     .protocol = body.rtm_protocol };
+	if (body.rtm_dst_len > address_bits(&r.dst.address) ||
+	    (t[RTA_DST] && !attribute_address(t[RTA_DST], body.rtm_family, &r.dst.address)) ||
+	    (t[RTA_GATEWAY] &&
+	     !attribute_address(t[RTA_GATEWAY], body.rtm_family, &r.hop.gateway)) ||
+	    (t[RTA_MULTIPATH] && read_hops(t[RTA_MULTIPATH], &r) < 0))
+		return -EBADMSG;
+	r.dst = prefix_mask(&r.dst);
+	/* An IPv6 route that leads nowhere is shown on the loopback device. */
+	if (body.rtm_type != RTN_UNICAST && body.rtm_family == AF_INET6)
+		r.hop = (struct khop){ 0 };
+	/* Of several each has its own. */
+	if (r.hops == 0 && r.hop.gateway.family == AF_UNSPEC)
+		r.hop.onlink = false;
+	*ret = r;
+	return 0;
 }
 
 /* --- words ----------------------------------------------------------------------------------- */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ethernet addresses. */
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* All zero: none. */
+struct mac {
+	uint8_t bytes[6];
+};
+
+static inline int mac_compare(const struct mac *a, const struct mac *b)
+{
+	return memcmp(a->bytes, b->bytes, sizeof(a->bytes));
+}
+
+/* "0a:58:0a:01:00:05"; returns text. */
+#define MAC_TEXT 18
+static inline const char *mac_print(const struct mac *mac, char text[MAC_TEXT])
+{
+	const uint8_t *b = mac->bytes;
+
+	snprintf(text, MAC_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4],
+		 b[5]);
+	return text;
+}
