@@ -72,19 +72,30 @@ static void want_all(struct lab *l)
 	"nexthop via fd00:1::1 dev eth1 weight 1\n"                                                \
 	"nexthop via fd00:2::1 dev eth2 weight 1"
 
+struct monitor {
+	FILE *events;
+	pid_t pids[2]; /* of both families */
+};
+
 /* What iproute2 sees happen to our routes from here on; "Deleted" stands before what goes. */
-static FILE *monitor(void)
+static void monitor_start(struct monitor *m)
 {
-	FILE *f = popen("exec timeout 20 stdbuf -oL ip -4 monitor route & p4=$!; "
-			"exec timeout 20 stdbuf -oL ip -6 monitor route & p6=$!; "
-			"sleep 0.2; echo ready; wait",
-			"re"); // NOLINT
 	char line[256];
 
-	assert_non_null(f);
-	assert_non_null(fgets(line, sizeof(line), f));
-	assert_string_equal(line, "ready\n");
-	return f;
+	m->events = popen("timeout 60 stdbuf -oL ip -4 monitor route & p4=$!; "
+			  "timeout 60 stdbuf -oL ip -6 monitor route & p6=$!; "
+			  "sleep 0.2; echo $p4 $p6; wait",
+			  "re"); // NOLINT
+	assert_non_null(m->events);
+	assert_non_null(fgets(line, sizeof(line), m->events));
+	assert_int_equal(sscanf(line, "%d %d", &m->pids[0], &m->pids[1]), 2);
+}
+
+static void monitor_stop(struct monitor *m)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(m->pids); i++)
+		assert_int_equal(kill(m->pids[i], SIGTERM), 0);
+	pclose(m->events);
 }
 
 static void routes_over_gateways_are_set_and_then_left(void **state)
@@ -129,12 +140,12 @@ static void a_change_of_gateways_leaves_no_gap(void **state)
 {
 	struct lab *l = a_node(state);
 	char line[256];
-	FILE *seen;
+	struct monitor seen;
 	int n = 0;
 
 	want_all(l);
 	lab_open(l);
-	seen = monitor();
+	monitor_start(&seen);
 	set_hops(&l->routes[0], "192.0.2.1", NULL);
 	set_hops(&l->routes[1], "192.0.2.9", "192.0.1.9");
 	set_hops(&l->routes[2], "fd00:2::1", "fd00:1::1");
@@ -151,7 +162,7 @@ static void a_change_of_gateways_leaves_no_gap(void **state)
 				    "fd09::/32 via fd00:1::9 dev eth1 metric 1024 pref medium");
 	sh("ip route add 203.0.113.1 dev eth1 && ip -6 route add fd00:ffff::1 dev eth1");
 	/* Until the end of both is seen. */
-	while (n < 2 && fgets(line, sizeof(line), seen)) {
+	while (n < 2 && fgets(line, sizeof(line), seen.events)) {
 		if (strncmp(line, "Deleted", 7) == 0)
 			fail_msg("%s", line);
 		n += strstr(line, "203.0.113.1") || strstr(line, "fd00:ffff::1");
@@ -160,7 +171,7 @@ static void a_change_of_gateways_leaves_no_gap(void **state)
 	lab_settle(l);
 	assert_int_equal(kernel_stats(l->kernel).repairs, 0);
 	assert_int_equal(kernel_stats(l->kernel).routes, 4);
-	pclose(seen);
+	monitor_stop(&seen);
 }
 
 static void what_somebody_takes_from_or_adds_to_it_is_put_right(void **state)

@@ -22,7 +22,7 @@
 #include "lib/base/clock.h"
 
 #define LAB_PODS     8
-#define LAB_PATIENCE 20000 /* ms: against hangs alone */
+#define LAB_PATIENCE 60000 /* ms: against hangs alone */
 
 struct lab {
 	sd_event *event;

@@ -123,7 +123,7 @@ static void a_second_signal_ends_it_at_once(void **state)
 	kill(getpid(), SIGTERM);
 	assert_int_equal(sd_event_loop(l->event), 0);
 	assert_string_equal(l->story, "stop by SIGINT");
-	assert_true(clock_monotonic_us() - began < 1000000);
+	assert_true(clock_monotonic_us() - began < LIFECYCLE_STOP_MS * 1000 / 2);
 }
 
 static void a_stop_that_never_ends_is_ended(void **state)
@@ -134,7 +134,7 @@ static void a_stop_that_never_ends_is_ended(void **state)
 	kill(getpid(), SIGTERM);
 	assert_int_equal(sd_event_loop(l->event), 0);
 	assert_in_range(clock_monotonic_us() - began, LIFECYCLE_STOP_MS * 1000 - 100000,
-			LIFECYCLE_STOP_MS * 1000 + 1000000);
+			LIFECYCLE_STOP_MS * 10000);
 }
 
 static void sighup_reloads_and_tells_systemd_so(void **state)
@@ -208,7 +208,7 @@ static void timers_fire_on_the_loop_within_their_slack(void **state)
 	timer_set(timers, &a, 10, 5000);
 	timer_set(timers, &b, 100, 50);
 	assert_int_equal(sd_event_loop(l->event), 7);
-	assert_in_range(clock_monotonic_us() - began, 99000, 400000);
+	assert_in_range(clock_monotonic_us() - began, 99000, 1500000);
 	assert_int_equal(early, 1);
 	assert_int_equal(late, 0);
 	timer_clear(timers, &c);

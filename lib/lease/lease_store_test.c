@@ -168,7 +168,7 @@ static void open_store(const char *address)
 
 #define UNTIL(condition)                                                                           \
 	do {                                                                                       \
-		uint64_t until_ = lab_now_ms() + 4 * LAB_PATIENCE_MS;                              \
+		uint64_t until_ = lab_now_ms() + LAB_PATIENCE_MS;                              \
 		while (!(condition)) {                                                             \
 			sd_event_run(lab.event, 10000);                                            \
 			if (lab_now_ms() > until_)                                                 \
