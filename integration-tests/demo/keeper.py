@@ -59,11 +59,12 @@ def tell_nodes(stage):
 def hints(stage):
     enter = os.path.relpath(HERE / "enter")
     pod = "nsenter --net=/run/netns/web1"
-    yield f"sudo {enter} n1                      # a shell on a node: {', '.join(stage.nodes())}"
-    yield f"sudo {enter} tor ip route            # or one command"
-    yield f"sudo {enter} n1 {pod} ping 10.250.0.2"
-    yield f"sudo nsenter --target={stage.members[0].node.pid} --net --mount --uts   # the same by hand"
-    yield "sudo make demo-stop                                        # ends it all"
+    sudo = "sudo " if "SUDO_UID" in os.environ else ""  # as make demo itself came here
+    yield f"{sudo}{enter} n1                      # a shell on a node: {', '.join(stage.nodes())}"
+    yield f"{sudo}{enter} tor ip route            # or one command"
+    yield f"{sudo}{enter} n1 {pod} ping 10.250.0.2"
+    yield f"{sudo}nsenter --target={stage.members[0].node.pid} --net --mount --uts   # the same by hand"
+    yield "make demo-stop                                        # ends it all"
 
 
 def leave_terminal(pipe):
