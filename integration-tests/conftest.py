@@ -24,7 +24,7 @@ _LAB = pytest.StashKey()
 def lab_session():
     """What all labs of this process share; its end checks that nothing is left."""
     if os.geteuid() != 0:
-        pytest.exit("the integration tests make namespaces and need root", 1)
+        pytest.exit("the integration tests make network namespaces, so they need root: make check-integration asks sudo for it", 1)
     if "PYTEST_XDIST_WORKER" in os.environ:
         process.die_with_parent()
     session = Session()
@@ -225,6 +225,14 @@ def pytest_runtest_makereport(item, call):
     if report.when == "teardown":
         for lab in labs:
             lab.remove_files()
+
+
+def pytest_collection_modifyitems(items):
+    """The longest first, so that none of them is what everybody waits for in the end."""
+    def seconds(item):
+        mark = item.get_closest_marker("slow")
+        return mark.args[0] if mark else 0
+    items.sort(key=seconds, reverse=True)
 
 
 def pytest_runtest_setup(item):

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is no
 
 @pytest.mark.limit(300)
 @pytest.mark.plain("it measures memory")
+@pytest.mark.slow(65)
 def test_250_pods_cost_little(cluster):
     [agent] = cluster()
     agent.fill(PODS, INTERFACES)

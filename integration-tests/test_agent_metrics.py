@@ -5,6 +5,8 @@ import json
 import pathlib
 import re
 
+import pytest
+
 from lab import wait_until
 from lab.agent import check_metrics, samples
 from lab.site import Site
@@ -37,6 +39,7 @@ def site_of_two(lab, build, etcd, *flags):
     return site, a, b
 
 
+@pytest.mark.slow(10)
 def test_numbers_move_and_promtool_likes_them(lab, build, etcd):
     site, a, b = site_of_two(lab, build, etcd, "--metrics", str(PORT))
     pod = a.pod("p1")
@@ -102,6 +105,7 @@ def test_numbers_move_and_promtool_likes_them(lab, build, etcd):
     assert asked and asked <= there, asked - there
 
 
+@pytest.mark.slow(25)
 def test_readiness_names_what_is_missing(lab, build, etcd):
     site, a, b = site_of_two(lab, build, etcd)
     wait_until(lambda: a.agent.get("/readyz").status == 200, 60, "n1 to be ready")
@@ -142,6 +146,7 @@ def test_readiness_names_what_is_missing(lab, build, etcd):
     assert a.agent.get("/healthz").status == 200
 
 
+@pytest.mark.slow(15)
 def test_a_port_that_is_taken_is_told_and_waited_for(lab, build, etcd):
     site = Site(lab, build, etcd)
     site.put("pool/web", cidr="10.1.0.0/16")

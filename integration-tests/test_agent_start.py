@@ -16,6 +16,8 @@ from lab.ctl import Ctl
 from lab.process import sanitizer_errors
 from lab.statics import FAR, StaticScene
 
+pytestmark = pytest.mark.quick
+
 
 def refused(agent, *flags):
     """What a start says that must fail at once."""

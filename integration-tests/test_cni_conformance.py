@@ -693,6 +693,7 @@ def test_the_document_has_every_row():
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("column, make", enumerate([Roost, RoostIpam, Ptp], 1),
                          ids=["roost", "roost-ipam", "ptp"])
+@pytest.mark.slow(10)
 def test_the_rows_hold(agent, etcd, build, column, make):
     pool(etcd, cidr="10.77.0.0/24", cooldownSeconds=0)
     wait_until(lambda: agent.api("GET", "/v1/ready?network=pods").status == 200, 20, "a pool")

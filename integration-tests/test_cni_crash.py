@@ -84,6 +84,7 @@ def agree(agent, lives):
 
 
 @pytest.mark.limit(240)
+@pytest.mark.slow(15)
 def test_no_pod_is_lost_when_the_agent_is_killed(cluster):
     [agent] = cluster()
     rng = random.Random(SEED)

@@ -10,6 +10,8 @@ import pytest
 from lab import cni, wait_until
 from lab.cni import failure
 
+pytestmark = pytest.mark.quick
+
 DEBIAN = pathlib.Path("/usr/lib/cni")
 ASSIGN, RELEASE = "/v1/ipam/assign", "/v1/ipam/release"
 ATTACH, DETACH, CHECK = "/v1/attach", "/v1/detach", "/v1/check"
@@ -352,6 +354,7 @@ def test_a_result_that_the_version_cannot_say_costs_nothing(node, fake_agent, ro
 
 
 @pytest.mark.limit(60)
+@pytest.mark.slow(10)
 def test_a_silent_agent_costs_an_add_ten_seconds(node, fake_agent, roost):
     a, pod = fake_agent(lambda path, body: None), node.pod("p1")
     e = failure(roost, "ADD", conf(), pod)

@@ -24,6 +24,7 @@ def spool(node):
 # --- any -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(10)
 def test_a_configuration_without_an_end_ends(node, build, fake_agent):
     """Within the time of the command: 9 s for an ADD, 1 s for STATUS."""
     fake_agent()
@@ -285,6 +286,7 @@ def is_alive(pid):
 
 
 @pytest.mark.limit(100)
+@pytest.mark.slow(10)
 def test_a_delegate_that_hangs_is_ended_in_time(node, fake_agent, roost):
     a, pod = fake_agent(), node.pod("p1")
     folder = shim(node, "probe", "[ $CNI_COMMAND = DEL ] || exec sleep 1000")

@@ -16,6 +16,8 @@ from lab.agent import check_metrics
 from lab.confd import OUT, PORT, PREFIX, RESOURCES, Confd
 from lab.gateway import b64
 
+pytestmark = pytest.mark.quick
+
 NODES = "{{#node.@list}}\n{{@name}} {{ip}}\n{{/node.@list}}\n"
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 LOG = f"echo reloaded >> {OUT}/log"
@@ -427,6 +429,7 @@ def test_once_tries_everything_and_then_fails(confd):
     assert "has no resource" in confd.run("--once", "--resource", "x").stderr
 
 
+@pytest.mark.slow(10)
 def test_once_gives_up_when_etcd_does_not_answer(confd, etcd):
     confd.resource(text=NODES)
     etcd.stop()

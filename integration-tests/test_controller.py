@@ -27,6 +27,7 @@ def names(etcd, kind):
 
 
 @pytest.mark.limit(180)
+@pytest.mark.slow(10)
 def test_three_controllers_while_leaders_die_stop_and_are_cut_off(lab, etcd, build, record_property):
     controllers = [Controller(lab.node(f"c{i}"), build, etcd, *QUICK).start() for i in (1, 2, 3)]
     pool_of_all(etcd)
@@ -117,6 +118,7 @@ def test_five_hundred_of_five_thousand_nodes_are_removed(lab, etcd, build, recor
 
 
 @pytest.mark.limit(150)
+@pytest.mark.slow(25)
 def test_a_stopped_node_keeps_and_a_removed_one_loses_its_addresses(lab, etcd, build, agents):
     pool(etcd, cidr="10.1.0.0/27", blockSize=28, cooldownSeconds=0)
     put(etcd, "config", reclaimAfter=900)
@@ -206,6 +208,7 @@ def test_a_node_that_was_removed_with_now_and_comes_back(lab, etcd, build, agent
 
 
 @pytest.mark.limit(150)
+@pytest.mark.slow(10)
 def test_a_full_pool_gets_back_what_others_do_not_need(lab, etcd, build, agents):
     pool(etcd, cidr="10.1.0.0/27", blockSize=28, cooldownSeconds=0)
     Controller(lab.node("c1"), build, etcd, *QUICK).start().wait_leads()
@@ -229,6 +232,7 @@ def test_a_full_pool_gets_back_what_others_do_not_need(lab, etcd, build, agents)
 
 
 @pytest.mark.limit(150)
+@pytest.mark.quick
 def test_nodes_follow_kubernetes_but_not_blindly(lab, etcd, build):
     pool_of_all(etcd)
     c = Controller(lab.node("c1"), build, etcd, *QUICK)

@@ -203,6 +203,7 @@ def test_a_block_that_changed_hands_since_the_snapshot(etcd, agents):
     assert set(owner.blocks().values()) == {"owned"}
 
 
+@pytest.mark.slow(15)
 def test_a_lease_that_changed_hands_since_the_snapshot(lab, etcd, build, agents):
     """A restore makes it the former holder's again; no server remembers that it is another's."""
     pool(etcd, "over", "10.5.0.0/28", blockSize=28, encapsulation="vxlan", cooldownSeconds=0,
@@ -264,6 +265,7 @@ def test_an_agent_that_was_stopped_while_its_node_was_removed(lab, etcd, build, 
     assert len(pods.refused) == 12
 
 
+@pytest.mark.slow(10)
 def test_an_agent_that_was_stopped_while_its_lease_ran_out(lab, etcd, build):
     """Nobody needs to remove it: a lease that is not renewed is another's some time."""
     pool(etcd, "over", "10.5.0.0/28", blockSize=28, encapsulation="vxlan", cooldownSeconds=0)
@@ -296,6 +298,7 @@ def test_an_agent_that_was_stopped_while_its_lease_ran_out(lab, etcd, build):
 @pytest.mark.parametrize("before, after", [(3600, {"reclaimAfter": 900}),
                                            (10800, {"reclaimAfter": "3h"})],
                          ids=["lowered", "broken, and the controller starts again"])
+@pytest.mark.slow(10)
 def test_a_node_that_is_cut_off_counts_on_what_it_was_promised(lab, etcd, build, agents, before,
                                                                after):
     """It knows the former reclaimAfter alone, so nobody may use another one."""

@@ -12,6 +12,8 @@ from lab import wait_until
 from lab.agent import PREFIX, Agent, pool, put
 from lab.ctl import Ctl
 
+pytestmark = pytest.mark.quick
+
 RULE = {"match": {"cidr": "0.0.0.0/0"}, "action": "reject"}
 
 
@@ -278,6 +280,7 @@ def agents2(lab, etcd, build):
     return a, b
 
 
+@pytest.mark.slow(10)
 def test_nodes_blocks_and_addresses(agents2, etcd, build):
     a, b = agents2
     ctl = Ctl(a.node, build, etcd)
@@ -355,6 +358,7 @@ def test_nodes_blocks_and_addresses(agents2, etcd, build):
     assert stored(etcd, "removed/n2")["now"] is True
 
 
+@pytest.mark.slow(10)
 def test_every_example_of_the_help_works(agents2, etcd, build):
     """In the order of the table, in one shell's environment, on n1 of two nodes."""
     a, b = agents2

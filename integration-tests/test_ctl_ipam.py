@@ -193,6 +193,7 @@ def test_planted_damage_is_found_and_mended_and_nothing_else(ctl, etcd, cluster,
     assert [e for e in etcd.history(PREFIX, again + 1) if "/status/" not in e.key] == []
 
 
+@pytest.mark.slow(20)
 def test_what_a_node_holds_is_compared_too(etcd, cluster, build):
     n1, = cluster(1)
     ctl = Ctl(n1.node, build, etcd)

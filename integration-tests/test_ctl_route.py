@@ -8,6 +8,8 @@ import pytest
 from lab.agent import PREFIX, pool, put
 from lab.ctl import Ctl
 
+pytestmark = pytest.mark.quick
+
 VPN = "static-route/vpn"
 
 

@@ -32,6 +32,7 @@ def pair(lab, etcd, build):
     return site, *members
 
 
+@pytest.mark.slow(25)
 def test_status_bgp_and_render_of_a_cluster(pair, build, etcd):
     site, a, b = pair
     ctl = Ctl(a.node, build, etcd)

@@ -50,6 +50,8 @@ def left(demo):
 NOTHING = ([], [], False)
 
 
+@pytest.mark.slow(15)
+@pytest.mark.quick
 def test_the_story_is_told_whole_and_true(demo, build):
     said = finish(demo("run", build))
     assert "\033" not in said, "colours are for terminals"
@@ -75,6 +77,7 @@ def test_the_story_is_told_whole_and_true(demo, build):
     assert left(demo) == NOTHING
 
 
+@pytest.mark.slow(15)
 def test_a_kept_demo_is_entered_and_ended(demo, build):
     said = finish(demo("run", build, KEEP="1"))
     assert "demo/enter n1" in said and "demo-stop" in said

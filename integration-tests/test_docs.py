@@ -16,6 +16,8 @@ from lab import wait_until
 from lab.ctl import Ctl
 from lab.site import Site
 
+pytestmark = pytest.mark.quick
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MAN = sorted((ROOT / "docs/man").glob("*.8"))

@@ -6,6 +6,8 @@ Agents say what etcd said and what helps, ask rarely while it lasts, and go on s
 import re
 import time
 
+import pytest
+
 from lab import EtcdError, wait_until
 from lab.agent import PREFIX, Agent, pool
 from lab.etcd import USER
@@ -52,6 +54,7 @@ def grant(etcd, kind, prefix):
         "permType": kind, "key": b64(prefix), "range_end": b64(prefix_end(prefix))}})
 
 
+@pytest.mark.slow(10)
 def test_a_role_without_a_permission_is_named_and_asked_rarely(lab, build):
     """Neither blocks nor address keys may be written, in one pool each."""
     etcd = lab.etcd(auth=True)
@@ -96,6 +99,7 @@ def test_a_node_that_may_not_register_is_not_ready_and_says_why(lab, build):
 # --- no space ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(10)
 def test_a_full_etcd_is_named_and_asked_rarely(lab, build):
     etcd = lab.etcd(extra_args=["--quota-backend-bytes", str(2 * 1024 * 1024)])
     pool(etcd, cidr="10.1.0.0/24")
@@ -159,6 +163,7 @@ def test_authentication_that_is_disabled_and_enabled_stops_no_writes(lab, build)
 # --- slow ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(10)
 def test_an_etcd_that_answers_late_gets_the_status(lab, etcd, build):
     """Later than a first attempt waits: the agent gives the next one more time."""
     pool(etcd)

@@ -5,6 +5,8 @@ docs/TROUBLESHOOTING.md, word for word but for times and addresses."""
 import pathlib
 import re
 
+import pytest
+
 from lab import wait_until
 from lab.agent import Agent, pool
 from lab.ctl import Ctl
@@ -48,6 +50,7 @@ def wait_well(ctl, timeout=90):
                "status to say that all is well", poll=0.5)
 
 
+@pytest.mark.slow(35)
 def test_each_fault_says_what_is_documented(lab, etcd, build):
     site = Site(lab, build, etcd)
     # Two blocks of four addresses: one for each node.

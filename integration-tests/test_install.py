@@ -14,6 +14,8 @@ import yaml
 from lab import containerd, wait_until
 from lab.agent import Agent, pool
 
+pytestmark = pytest.mark.quick
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INSTALL = ROOT / "cni/roost-install"
 CONFLIST = ROOT / "systemd/10-roost.conflist"

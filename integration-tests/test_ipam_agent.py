@@ -125,6 +125,7 @@ def test_a_del_that_is_refused_leaves_a_note(fake_agent, ipam, node):
     assert len(a.requests) == 2 and len(notes(node)) == 1
 
 
+@pytest.mark.slow(10)
 def test_an_agent_that_hangs_holds_nobody_for_ever(fake_agent, node, build):
     """All at once: the slowest is ADD with 10 s."""
     a = fake_agent(lambda path, body: None)

@@ -20,6 +20,7 @@ def in_use(agent):
     return next(m for m in agent.etcd.members if m.url == agent.status()["etcd"]["endpoint"])
 
 
+@pytest.mark.slow(15)
 def test_a_late_release_takes_nothing_from_the_next_agent(lab, three, build):
     """The release lies in a stopped member while its sender dies and the block is used again."""
     one = dict(cidr="10.1.0.0/28", blockSize=32, cooldownSeconds=0)

@@ -9,6 +9,8 @@ import pytest
 from lab import cni
 from lab.cni import failure
 
+pytestmark = pytest.mark.quick
+
 VERSIONS = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"]
 ASSIGN, RELEASE = "/v1/ipam/assign", "/v1/ipam/release"
 

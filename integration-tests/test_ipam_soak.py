@@ -594,6 +594,8 @@ def test_the_judge_sees_what_is_wrong():
 
 
 @pytest.mark.limit(4 * SECONDS + 150)
+@pytest.mark.slow(50)
+@pytest.mark.xdist_group("processor")
 def test_no_address_has_two_owners_whatever_happens(lab, build, capsys):
     etcd = lab.etcd(members=3)
     pool(etcd, "main", **MAIN)

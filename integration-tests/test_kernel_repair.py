@@ -125,6 +125,7 @@ def test_what_netlink_announces_comes_back_at_once(scene):
     s.end()
 
 
+@pytest.mark.slow(10)
 def test_repairs_do_not_outlast_the_tampering(scene):
     """How long each route was missing, by the kernel's own words and times."""
     s = scene()

@@ -278,7 +278,11 @@ def test_without_etcd_and_with_another_one(server, etcd, lab):
     saved = etcd.save()
     more = c.acquire("192.0.2.6", MAC % 6)
     shot = c.snapshot()
+
+    def held():
+        return server.metrics()["roost_lease_polls"] == 1
     with c.poll(shot["cursor"]) as waiting:
+        wait_until(held, 10, "the poll to be held")
         etcd.kill()
         wait_until(lambda: c.request("GET", "/v1/_/leases").status == 503, 30, "no answers from memory")
         for method, path, body in (("POST", "/v1/_/leases", c.attrs("192.0.2.5")),
@@ -295,6 +299,7 @@ def test_without_etcd_and_with_another_one(server, etcd, lab):
         assert waiting.answer().json()["events"] == [{"type": "added", "lease": third}]
     # Restored from a backup: what it brought back is shown to nobody before the recovery has ended.
     with c.poll(c.snapshot()["cursor"]) as waiting:
+        wait_until(held, 10, "the poll to be held")
         etcd.restore(saved)
         assert "etcd went back" in waiting.answer().refused(503)
     wait_until(lambda: c.request("GET", "/v1/").status == 200, 30, "the recovery to end")
@@ -405,6 +410,7 @@ def test_leases_that_are_not_renewed_are_freed_by_the_leader(lab, etcd, build):
 
 
 @pytest.mark.limit(200)
+@pytest.mark.slow(10)
 def test_two_thousand_clients(lab, etcd, build, record_property):
     overlay(etcd, cidr="10.64.0.0/12", blockSize=24)
     s = LeaseServer(lab.node("c1"), build, etcd).start()

@@ -91,6 +91,7 @@ def vni_of(member):
     return found and found["linkinfo"]["info_data"]["id"]
 
 
+@pytest.mark.slow(10)
 def test_six_nodes_in_three_subnets(world, record_property):
     reach(world.pods)
     everywhere(world)

@@ -116,6 +116,7 @@ def pods_of(cri, n):
 # --- the whole life of a node -------------------------------------------------------------------
 
 @needs_containerd
+@pytest.mark.slow(10)
 def test_containerd_install_drain_upgrade_remove(bare, etcd, build):
     """20 pods by the CRI; etcd is away for the whole removal, which is killed and repeated."""
     node = bare

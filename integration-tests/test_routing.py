@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """From records to routes on the wire: real BIRD, real kernels, pods that ping each other."""
 
+import pytest
+
 from lab import wait_until
 from lab.agent import TEMPLATES
 from lab.site import Site
 
 
+@pytest.mark.slow(10)
+@pytest.mark.quick
 def test_a_mesh_of_five(dual_site):
     members = dual_site.start(5)
     pods = [m.pod(f"p{i}") for i, m in enumerate(members)]

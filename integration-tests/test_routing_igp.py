@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """OSPF and RIP in the place of BGP, both families."""
 
+import pytest
+
 from lab.site import Site
 
 WORD, PASSWORD = "s3cret-word", "/etc/roost/igp.key"
@@ -25,6 +27,7 @@ def show_routes(site, n=3):
     return members
 
 
+@pytest.mark.slow(15)
 def test_ospf(dual_site):
     dual_site.put("config", protocol="ospf",
                   ospf={"interfaces": ["eth0"], "hello": 1, "dead": 5, "passwordFile": PASSWORD})
@@ -40,6 +43,7 @@ def test_ospf(dual_site):
     dual_site.settle([a, b], via=link_local)
 
 
+@pytest.mark.slow(10)
 def test_ospf_does_not_believe_who_lacks_the_password(dual_site):
     site = dual_site
     site.put("config", protocol="ospf",

@@ -133,6 +133,7 @@ protocol bgp m{i} {{
     return text
 
 
+@pytest.mark.slow(10)
 def test_two_uplinks_and_one_dies_silently(site, bird):
     """ECMP over an FRR and a BIRD; BFD takes the dead one out long before the hold time."""
     site.put("config", mesh=False, bfd={"minRx": 200, "minTx": 200, "multiplier": 5})

@@ -51,6 +51,7 @@ def test_the_agent_is_killed(site):
     assert after == pytest.approx(before, abs=0.2), "a new agent has no reason to reload"
 
 
+@pytest.mark.slow(10)
 def test_bird_is_killed(site):
     members, pods = talking(site)
     with stream(pods) as s:
@@ -64,6 +65,7 @@ def test_bird_is_killed(site):
             s.wait_more()
 
 
+@pytest.mark.slow(10)
 def test_bird_is_stopped_for_an_upgrade(site, bird_versions):
     """As the drop-in of its unit does it: `graceful restart`, which systemd follows with SIGTERM, and
     the next one is started with -R."""
@@ -86,6 +88,7 @@ def test_bird_is_stopped_for_an_upgrade(site, bird_versions):
 
 
 @pytest.mark.parametrize("how", ["deleted", "another"])
+@pytest.mark.slow(15)
 def test_etcd_loses_everything(site, etcd, how):
     """Deleted by hand, or another cluster in its place: a vanished key is not a command."""
     members, pods = talking(site)

@@ -277,6 +277,7 @@ def by_hand(member, text):
     member.bird.birdc("configure")
 
 
+@pytest.mark.slow(35)
 def test_bird_changed_by_hand_is_mended_by_one_reload(site):
     a, b = pair(site)
     meant = a.node.read(CONFIG)
@@ -344,6 +345,7 @@ def test_routes_of_bird_that_another_program_removes_are_back_at_once(lab, dual_
     n1.agent.process.wait_log("was removed by another program")
 
 
+@pytest.mark.slow(45)
 def test_what_a_reload_cannot_mend_is_told_and_left_alone(site):
     """One BIRD runs another file; in the other one a protocol is disabled."""
     a, b = pair(site)
@@ -393,6 +395,7 @@ def test_the_rights_that_the_unit_leaves_are_enough(site):
 
 # --- many at once ---------------------------------------------------------------------------------
 
+@pytest.mark.slow(10)
 def test_a_thousand_nodes_in_a_second(site, etcd, record_property):
     site.put("pool/web", cidr="10.1.0.0/16")
     a = site.member("n1").start()

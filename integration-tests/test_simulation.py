@@ -10,6 +10,8 @@ import subprocess
 
 import pytest
 
+# They compute all the time: one after the other, beside tests that wait.
+pytestmark = pytest.mark.xdist_group("processor")
 HERE = pathlib.Path(__file__).parent
 # Beside others on two cores some 7 million steps; the same seeds in every run, as far as it gets.
 # Once all machines speak to etcd, once some have their blocks from lease servers.
@@ -39,6 +41,7 @@ def test_seeds_that_failed_once_do_not_fail_again(build, lives):
 
 
 @pytest.mark.limit(300)
+@pytest.mark.slow(35)
 @pytest.mark.parametrize("lives", LIVES)
 def test_no_address_twice_in_any_of_many_lives(build, lives):
     flags, seconds = LIVES[lives]

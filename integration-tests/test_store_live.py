@@ -509,6 +509,7 @@ def test_without_a_quorum_calls_fail_soon_and_recover(cluster, store_driver):
 
 
 @pytest.mark.limit(60)
+@pytest.mark.slow(25)
 def test_a_silent_stream_is_noticed(cluster, store_driver):
     """SIGSTOP: the connection stays, nothing comes. One store just watches; another also calls,
     so that it notices sooner."""

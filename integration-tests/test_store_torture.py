@@ -199,6 +199,7 @@ def check_order(watch, store):
 
 
 @pytest.mark.limit(SECONDS + 150)
+@pytest.mark.slow(65)
 def test_watch_and_settled_transactions_survive_a_minute_of_turmoil(lab, store_driver, request):
     etcd = lab.etcd(members=3)
     node = lab.node("client")

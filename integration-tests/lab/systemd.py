@@ -20,9 +20,10 @@ from .wait import wait_until
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PREFIX = "/opt/roost"
 
-# $4: the lab's folder, where logs go, because a failed test shows those.
+# $4: the lab's folder, where logs go, because a failed test shows those; $5: this tree.
 # - /proc and the control groups are those of this machine, and so is boot_id again.
 # - systemd talks to /dev/console, and services with PrivateTmp= leave folders in /tmp: own ones.
+#   A tree that lies there stays visible: tests run its programs here.
 # - Shared, as systemd does it on a real machine: mounts of pods' namespaces reach the services.
 MACHINE = SCRIPT + r"""
 mount -t proc roost-lab /proc
@@ -30,8 +31,13 @@ mount --bind /run/.lab/boot_id /proc/sys/kernel/random/boot_id
 mount -t cgroup2 roost-lab /sys/fs/cgroup
 mkdir /run/.lab/logs
 mount --bind "$4" /run/.lab/logs
+case $5 in /tmp/* | /var/tmp/*)
+  mkdir /run/.lab/tree
+  mount --bind "$5" /run/.lab/tree
+esac
 mount -t tmpfs -o mode=1777 roost-lab /tmp
 mount -t tmpfs -o mode=1777 roost-lab /var/tmp
+[ ! -d /run/.lab/tree ] || { mkdir -p "$5" && mount --move /run/.lab/tree "$5"; }
 : > /run/.lab/console
 mount --bind /run/.lab/console /dev/console
 echo "$1" > /etc/hostname
@@ -85,7 +91,7 @@ class Machine(Node):
         self.pid = int(children.read_text().split()[0])
 
     def script_args(self):
-        return [*super().script_args(), str(self.lab.dir)]
+        return [*super().script_args(), str(self.lab.dir), str(ROOT)]
 
     def spawn(self, name, cmd, **kwargs):
         """nsenter forks into another pid namespace: a signal would reach nsenter alone."""
