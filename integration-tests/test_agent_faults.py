@@ -89,7 +89,7 @@ def test_etcd_gone_and_a_strangers_route(lab, build, etcd):
     block, = a.blocks()
     a.node.run(["ip", "route", "replace", "blackhole", block, "proto", "static"])
     reason = a.agent.wait_health(f"route/{block}", timeout=30)
-    assert "protocol static is in the way and is left; remove it if nothing needs it" in reason
+    assert "protocol static has the same destination; remove it if nothing needs it" in reason
     assert a.agent.metrics()["roost_kernel_conflicts"] == 1
     a.node.run(["ip", "route", "del", "blackhole", block, "proto", "static"])
     a.agent.wait_well(f"route/{block}", 30)

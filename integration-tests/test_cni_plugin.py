@@ -320,7 +320,7 @@ def test_an_agent_that_refuses_to_attach_gets_its_address_back(node, fake_agent,
                                                                code):
     def answer(path, body):
         if path == ATTACH:
-            return status, {"code": code, "error": "a stranger's route is in the way"}
+            return status, {"code": code, "error": "a foreign route has the same destination"}
         return a.serve(path, body)
     a, pod = fake_agent(answer), node.pod("p1")
     e = failure(roost, "ADD", conf(), pod)

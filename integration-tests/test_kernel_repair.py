@@ -82,7 +82,7 @@ class Scene:
         return [x for x in lines.splitlines() if not re.search("proto (114|kernel)", x)]
 
     def told(self):
-        return re.findall(r" kernel: (.*) was (?:removed|changed) by somebody and", self.member.log)
+        return re.findall(r" kernel: (.*) was (?:removed|changed) by another program; restored", self.member.log)
 
     def repairs(self):
         return self.member.status()["kernel"]["repairs"]

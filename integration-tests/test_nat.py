@@ -240,7 +240,7 @@ def test_connections_go_on_while_the_table_is_replaced(nats):
         s.wait_set(n1)
         talk()
         s.pool(4)
-        n1.process.wait_log("natOutgoing for 1 of 2 prefixes")
+        n1.process.wait_log("natOutgoing for 1 of 2 pool prefixes")
         talk()
         there.close()
     s.end()
@@ -250,7 +250,7 @@ def test_without_the_library_it_is_told_and_all_else_goes_on(nats):
     s = nats(flags=["--nftables-library", "/nonexistent/libnftables.so.1"])
     [n1] = s.members
     n1.wait_health("firewall", "install Debian's package libnftables1")
-    assert "do not reach what is outside" in n1.health()["firewall"]
+    assert "cannot reach addresses outside" in n1.health()["firewall"]
     assert n1.status()["firewall"]["natOutgoing"] == "missing"
     a = s.pod(n1, "a")
     assert n1.node.ping(a.addresses[4])

@@ -14,7 +14,7 @@
 #define RETRY_MS 30000
 #define BUSY_MS  1000
 
-#define TABLE "the table inet " FIREWALL_TABLE
+#define TABLE "nftables table inet " FIREWALL_TABLE
 
 struct firewall {
 	struct firewall_options options;
@@ -86,17 +86,17 @@ static void stop_listening(struct firewall *f)
 	timer_clear(f->options.timers, &f->later);
 }
 
-/* --- what is told --------------------------------------------------------------------------- */
+/* --- reports --------------------------------------------------------------------------------- */
 
-static void tell_trouble(struct firewall *f, const char *why)
+static void report_trouble(struct firewall *f, const char *why)
 {
 	unsigned missing = f->stats.wanted & ~f->stats.held;
 
 	health_set(f->options.health, "firewall", LOG_LEVEL_ERROR,
-		   TABLE " of nftables cannot be set: %s; %s%s%s: it needs nf_tables, nft_masq "
-			 "and nft_fib_inet in the kernel, and is tried again every half a minute",
+		   TABLE " cannot be set: %s; %s%s%s; the kernel needs nf_tables, nft_masq and "
+			 "nft_fib_inet; retried every 30 s",
 		   why,
-		   missing & FIREWALL_NAT ? "pods of pools with natOutgoing do not reach what is "
+		   missing & FIREWALL_NAT ? "pods of pools with natOutgoing cannot reach addresses "
 					    "outside all pools"
 					  : "",
 		   missing == (FIREWALL_NAT | FIREWALL_SOURCES) ? ", and " : "",
@@ -105,18 +105,18 @@ static void tell_trouble(struct firewall *f, const char *why)
 			   : "");
 }
 
-static void tell_set(const struct firewall *f)
+static void report_set(const struct firewall *f)
 {
 	log_info("firewall",
-		 TABLE " is set: natOutgoing for %zu of %zu prefixes of pools, IPv6 sources %s",
+		 TABLE " is set: natOutgoing for %zu of %zu pool prefixes, IPv6 sources %s",
 		 f->stats.nat, f->stats.pools,
 		 f->stats.held & FIREWALL_SOURCES ? "checked" : "not checked");
 }
 
-static void tell_repair(struct firewall *f)
+static void report_repair(struct firewall *f)
 {
 	static struct log_limit limit = { .interval_ms = 30000 };
-	const char *by = f->by[0] ? f->by : "somebody";
+	const char *by = f->by[0] ? f->by : "another program";
 
 	f->stats.repairs++;
 	presence_repaired(&f->fight, timers_now(f->options.timers));
@@ -125,7 +125,7 @@ static void tell_repair(struct firewall *f)
 			    TABLE " was changed again and again, last by %s; restored each time",
 			    by);
 	else
-		log_warning("firewall", TABLE " was changed or removed by %s and is set again", by);
+		log_warning("firewall", TABLE " was changed or removed by %s; restored", by);
 }
 
 /* --- the child ------------------------------------------------------------------------------ */
@@ -141,7 +141,7 @@ static void failed(struct firewall *f, const char *why)
 	f->stats.held = 0;
 	f->stats.failures++;
 	wait_for(f, RETRY_MS);
-	tell_trouble(f, why);
+	report_trouble(f, why);
 }
 
 static void standing(struct firewall *f, const struct firewall_verdict *v)
@@ -152,14 +152,14 @@ static void standing(struct firewall *f, const struct firewall_verdict *v)
 	f->confirmed = true;
 	f->suspect = f->lost || firewall_news_since(&f->news, v->generation);
 	if (f->job.compare && v->did == FIREWALL_SET)
-		tell_repair(f);
+		report_repair(f);
 	else if (f->fresh)
-		tell_set(f);
+		report_set(f);
 	f->fresh = false;
 	f->by[0] = '\0';
 	if (v->refused.text[0]) {
 		wait_for(f, RETRY_MS);
-		tell_trouble(f, v->refused.text);
+		report_trouble(f, v->refused.text);
 	} else {
 		health_clear(f->options.health, "firewall");
 	}
@@ -192,7 +192,7 @@ static void on_done(const struct child_result *result, void *arg)
 		f->stats.held = v.parts;
 		wait_for(f, BUSY_MS);
 	} else if (v.did == FIREWALL_GONE) {
-		log_info("firewall", TABLE " is not needed any more and removed");
+		log_info("firewall", TABLE " is no longer needed; removed");
 		nothing_left(f);
 	} else {
 		standing(f, &v);
@@ -217,7 +217,7 @@ static int start_child(struct firewall *f)
 		struct err err = { "" };
 
 		firewall_job_done(&f->job);
-		err_set(&err, r, "a process for it: %s", strerror(-r));
+		err_set(&err, r, "cannot start a child process: %s", strerror(-r));
 		failed(f, err.text);
 	}
 	return r;
@@ -271,7 +271,7 @@ static int no_table(struct firewall *f)
 		nothing_left(f);
 	if (r < 0)
 		health_set(f->options.health, "firewall", LOG_LEVEL_WARNING,
-			   "whether " TABLE " is left over cannot be told: %s", err.text);
+			   "cannot check for a left-over " TABLE ": %s", err.text);
 	if (r <= 0)
 		return r;
 	f->job = (struct firewall_job){ .library = f->options.library };
@@ -289,7 +289,7 @@ static bool put_off(struct firewall *f)
 	return true;
 }
 
-static int see_to_table(struct firewall *f, const struct firewall_wants *wants, unsigned parts)
+static int update_table(struct firewall *f, const struct firewall_wants *wants, unsigned parts)
 {
 	AUTO(free) char *text = NULL;
 	struct err err = { "" };
@@ -306,7 +306,7 @@ static int see_to_table(struct firewall *f, const struct firewall_wants *wants, 
 		f->fresh = true;
 		f->confirmed = false;
 	}
-	/* Before the child: what it cannot have seen is told by an event. */
+	/* Before the child: of what it cannot have seen there is an event. */
 	r = listen_to_kernel(f);
 	if (r == 0)
 		return set_table(f, wants, parts);
@@ -334,7 +334,7 @@ static int pass(void *arg)
 	f->stats.wanted = parts;
 	f->stats.nat = wants.nat.n;
 	f->stats.pools = wants.pools.n;
-	r = parts ? see_to_table(f, &wants, parts) : no_table(f);
+	r = parts ? update_table(f, &wants, parts) : no_table(f);
 	free(wants.nat.v);
 	free(wants.pools.v);
 	return r;

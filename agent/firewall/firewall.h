@@ -3,9 +3,9 @@
  * Our table of nftables, `inet roost`, kept as it should be; every other table is left alone.
  *
  *   desire() -> desired_firewall (pure) -> text ─┐
- *   netlink: somebody touched the table ─────────┴─> pass ─> child (libnftables) ─> health, counts
+ *   netlink: a program changed the table ─────────┴─> pass ─> child (libnftables) ─> health, counts
  *
- * The pass decides by what was last read; whatever has to be read or set anew is done by a
+ * The pass decides by what was last read; whatever has to be read or set is done by a
  * child, by one transaction, so that no packet meets half a table. Before open nothing is done at
  * all: a table that an earlier agent left goes on working. Where nothing is wanted and none is
  * there, nothing is loaded, opened or listened to.
@@ -45,7 +45,7 @@ void firewall_mark(struct firewall *f);
 struct firewall_stats {
 	unsigned wanted, held;      /* parts; held: as the kernel showed them last */
 	size_t nat, pools;          /* prefixes that are wanted in each */
-	uint64_t repairs, failures; /* what somebody else had changed; tries that set nothing */
+	uint64_t repairs, failures; /* what another program had changed; tries that set nothing */
 };
 struct firewall_stats firewall_stats(const struct firewall *f);
 struct pass_stats firewall_passes(const struct firewall *f);

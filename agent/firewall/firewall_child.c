@@ -13,7 +13,7 @@
 
 #include "agent/firewall/firewall_netlink.h"
 
-/* So often somebody else's transaction may come between ours and our look at it. */
+/* So often another program's transaction may come between ours and our listing. */
 #define TRIES 5
 
 #define LIST "list table inet " FIREWALL_TABLE
@@ -224,7 +224,7 @@ int firewall_verdict(const struct child_result *result, struct firewall_verdict 
 		return r;
 	if (!line || sscanf(result->output, "%7s %u %" SCNu32 " %" SCNx64 " %" SCNx64, word,
 			    &v.parts, &v.generation, &v.digest.high, &v.digest.low) != 5)
-		return err_set(err, -EINVAL, "an answer that cannot be read");
+		return err_set(err, -EINVAL, "invalid answer of the child process");
 	while (v.did < FIREWALL_BUSY && strcmp(firewall_did_name(v.did), word) != 0)
 		v.did++;
 	err_set(&v.refused, 0, "%.*s", (int)strcspn(line + 1, "\n"), line + 1);

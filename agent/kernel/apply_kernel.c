@@ -100,7 +100,7 @@ static bool is_fine(const struct netlink_op *op)
 	return type == RTM_NEWADDR && op->result == -EEXIST;
 }
 
-/* Who meets a stranger's route, or has a link vanish under his hands, has not failed. */
+/* EEXIST (a foreign route) and ENODEV (the link is gone) are not failures. */
 static bool is_failure(const struct change *c)
 {
 	/* Another device has its VNI and port. */
@@ -246,7 +246,7 @@ static void add_unreplaced(struct batch *b, struct changes *changes)
 	flush(b);
 }
 
-/* --- what is in the way --------------------------------------------------------------------- */
+/* --- routes that could not be added ---------------------------------------------------------- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -273,7 +273,7 @@ static int compare_route(const struct nlmsghdr *hdr, void *arg)
 	hit = bsearch(&p, b->v, b->n, sizeof(*b->v), by_key);
 	if (!hit)
 		return 0;
-	/* The one that we want says it all; else ours says more than a stranger's. */
+	/* The wanted one itself decides; else one of ours before a foreign one. */
 	struct kroute *by = &b->by[hit - b->v];
 	if (by->table == 0 || kroute_compare(&r, &(*hit)->route) == 0 ||
 	    (route_protocol_is_ours(r.protocol) && kroute_compare(by, &(*hit)->route) != 0))

@@ -5,8 +5,8 @@
  *   delta_kernel ─> [apply_kernel] ─> kernel; results ─> kernel_view, health
  *
  * Decides nothing and tries everything: one refusal does not stop the rest. Each change gets its
- * result, and what the kernel took is in the view at once. A route that finds another in its way
- * is looked at: ours already, or a stranger's, which is left and remembered as a conflict.
+ * result, and what the kernel accepted is in the view at once. Where a route exists already, it is
+ * read: one of ours is replaced, a foreign one is kept and remembered as a conflict.
  */
 #pragma once
 

@@ -358,7 +358,7 @@ int delta_missing(const struct desired_kernel *d, const struct kernel_view *view
 	return err ?: missing_routes(d, view, now, ret);
 }
 
-/* --- what is too much ----------------------------------------------------------------------- */
+/* --- what is surplus ------------------------------------------------------------------------ */
 
 /* Whether this link is to go, and all that is on it with it. */
 static bool tunnel_goes(const struct desired_kernel *d, const struct held_link *l)

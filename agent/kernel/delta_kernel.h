@@ -25,7 +25,7 @@ enum change_kind {
 	CHANGE_ROUTE_GONE,
 	CHANGE_NEIGHBOUR_GONE,
 	CHANGE_ADDRESS_GONE,
-	CHANGE_TUNNEL_GONE, /* also when it has to be made anew */
+	CHANGE_TUNNEL_GONE, /* also before it is made again */
 };
 
 struct change {
@@ -70,7 +70,7 @@ int delta_missing(const struct desired_kernel *d, const struct kernel_view *view
 int delta_surplus(const struct desired_kernel *d, const struct kernel_view *view,
 		  struct changes *ret);
 void changes_done(struct changes *c);
-/* Marks what is as it should be: if it is not later, somebody else was at work. */
+/* Marks what is as it should be: if it is not later, another program changed it. */
 void delta_confirm(const struct desired_kernel *d, struct kernel_view *view);
 
 /*

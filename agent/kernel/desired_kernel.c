@@ -513,7 +513,7 @@ static bool over_underlay(const struct making *m, const struct prefix *block, ch
 
 	if (first == m->n_underlays || !prefix_contains(block, &m->underlays[first]))
 		return false;
-	snprintf(why, size, "it would cover %s, to which a tunnel leads",
+	snprintf(why, size, "it would cover %s, the address of a tunnel end",
 		 address_print(&m->underlays[first], text));
 	return true;
 }
@@ -525,11 +525,11 @@ static bool is_refused(struct making *m, const struct kernel_remote *r, const st
 
 	if (m->wants->n_blocks &&
 	    bsearch(block, m->own, m->wants->n_blocks, sizeof(*block), by_prefix)) {
-		snprintf(why, size, "it is a block of this node, too");
+		snprintf(why, size, "this node owns a block with the same prefix");
 		return true;
 	}
 	if (is_self(m, r)) {
-		snprintf(why, size, "its node is said to be at this node's own address %s",
+		snprintf(why, size, "its node claims this node's own address %s",
 			 address_print(&r->underlay, text));
 		return true;
 	}
@@ -545,12 +545,12 @@ static bool is_out_of_reach(struct making *m, const struct kernel_remote *r,
 {
 	if (!tunnel_to(m, r)->wanted)
 		snprintf(why, size,
-			 "its node is reached over %s alone, and this node has no tunnel there",
+			 "its node is reachable over %s only, and this node has no tunnel over it",
 			 is_v6(&r->underlay) ? "IPv6" : "IPv4");
 	else if (!has_mac(r))
-		snprintf(why, size, "its node's tunnel has no MAC of its own");
+		snprintf(why, size, "its node's tunnel has no MAC address");
 	else if (r->vtep[is_v6(&block->address)].family == AF_UNSPEC)
-		snprintf(why, size, "its node's tunnel has no address of its family");
+		snprintf(why, size, "its node's tunnel has no address of this family");
 	else
 		return false;
 	return true;

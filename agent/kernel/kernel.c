@@ -40,7 +40,7 @@ static int on_events(sd_event_source *s, int fd, uint32_t revents, void *arg)
 	return 0;
 }
 
-/* From the loop and not from within a reading: who is told may well call us. */
+/* From the loop and not while events are read: the callbacks may call us. */
 static int on_deliver(sd_event_source *s, void *arg)
 {
 	struct kernel *k = arg;

@@ -6,9 +6,9 @@
  *   desire() ─> desired (pure) ─┴─> delta (pure) ─> apply, in order of dependence ─> counts, health
  *
  * Events keep the view current and mark; one quiet pass compares and changes just
- * the difference; every 90 s all is read and compared anew. Before open nothing is
- * removed. What is not ours is never touched: a stranger's route in the way is left
- * and reported. An attach and a detach are carried out at once, beside the pass, and
+ * the difference; every 90 s all is read and compared again. Before open nothing is
+ * removed. What is not ours is never touched: a foreign route with the same destination is
+ * kept and reported. An attach and a detach are carried out at once, beside the pass, and
  * end in the same state that the pass would have made.
  */
 #pragma once
@@ -100,7 +100,7 @@ struct kernel_options {
 	void (*link_gone)(const char *name, void *arg);
 	/* Something that status shows has changed. */
 	void (*changed)(void *arg);
-	/* Somebody had taken this static route away, and it is back; may be NULL. */
+	/* This static route was removed by another program and is restored; may be NULL. */
 	void (*restored)(const struct kroute *r, void *arg);
 	/* A pass has been made; may be NULL. */
 	void (*passed)(void *arg);
@@ -120,11 +120,11 @@ AUTO_DEFINE(struct kernel *, kernel_free)
 void kernel_start(struct kernel *k);
 /* The state is complete: from now on what is not wanted any more is removed, too. */
 void kernel_open(struct kernel *k);
-/* Something in the state has changed. */
+/* What is wanted has changed. */
 void kernel_mark(struct kernel *k);
-/* The same, and it is seen to before other work: a block came or went. */
+/* The same, and the pass runs before other work: a block came or went. */
 void kernel_soon(struct kernel *k);
-/* What is marked is seen to now, and not when all is quiet. */
+/* The pass runs now if it is marked, and not when all is quiet. */
 void kernel_now(struct kernel *k);
 /* Removes all that is ours, pod links included. For who ends afterwards: it is no pass. */
 int kernel_clear(struct kernel *k, struct err *err);
@@ -138,7 +138,7 @@ int kernel_attach(struct kernel *k, const struct kernel_pod *pod, struct err *er
  * there is no such link (routes went with it), or another -errno.
  */
 int kernel_detach(struct kernel *k, const struct kernel_pod *pod, struct err *err);
-/* Reads anew from the kernel: 0, or -ENOENT with a sentence that names what is missing or wrong. */
+/* Reads from the kernel: 0, or -ENOENT with a sentence that names what is missing or wrong. */
 int kernel_check(struct kernel *k, const struct kernel_pod *pod, struct err *err);
 
 /* What the kernel holds as far as it concerns us; valid until the loop goes on. */
@@ -179,8 +179,8 @@ const char *kernel_thing_name(enum kernel_thing thing); /* "host", "link", ... *
 struct kernel_stats {
 	uint64_t links, routes, neighbours, fdb; /* ours, as the kernel holds them */
 	uint64_t repaired[KERNEL_THINGS];
-	uint64_t repairs;   /* what somebody else had changed or removed */
-	uint64_t conflicts; /* strangers' routes in the way at the moment */
+	uint64_t repairs;   /* what another program had changed or removed */
+	uint64_t conflicts; /* foreign routes that keep ours out at the moment */
 	uint64_t failures;  /* changes that the kernel refused */
 	uint64_t passes, compares;
 	uint64_t last_pass_us;

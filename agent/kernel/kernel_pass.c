@@ -10,11 +10,11 @@
 #include "lib/netlink/request.h"
 
 /* So many are named; the rest is counted. */
-#define TOLD_AT_ONCE 10
-/* A tunnel goes, is made anew, and gets what should be on it. */
+#define NAMED_AT_ONCE 10
+/* A tunnel goes, is made again, and gets what should be on it. */
 #define STEPS 3
 
-/* --- what somebody else did ----------------------------------------------------------------- */
+/* --- repairs: what another program did ------------------------------------------------------- */
 
 static bool was_repaired(const struct change *c)
 {
@@ -65,19 +65,19 @@ static uint8_t fights_of(const struct kernel_view *view, const struct change *c)
 	}
 }
 
-static void tell_repair(const struct kernel_view *view, const struct change *c)
+static void report_repair(const struct kernel_view *view, const struct change *c)
 {
 	char text[CHANGE_TEXT];
 
 	change_print(c, view, text);
 	if (c->kind == CHANGE_LINK || c->kind == CHANGE_HOST ||
 	    (c->kind == CHANGE_TUNNEL && c->want->index))
-		log_warning("kernel", "%s was changed by somebody and is set again", text);
+		log_warning("kernel", "%s was changed by another program; restored", text);
 	else
-		log_warning("kernel", "%s was removed by somebody and is back", text);
+		log_warning("kernel", "%s was removed by another program; restored", text);
 }
 
-static void tell_fight(const struct kernel_view *view, const struct change *c)
+static void report_fight(const struct kernel_view *view, const struct change *c)
 {
 	static struct log_limit limit = { .interval_ms = 30000 };
 	char text[CHANGE_TEXT];
@@ -88,7 +88,7 @@ static void tell_fight(const struct kernel_view *view, const struct change *c)
 		    change_print(c, view, text));
 }
 
-static void tell_repairs(struct kernel *k, const struct changes *changes)
+static void report_repairs(struct kernel *k, const struct changes *changes)
 {
 	size_t n = 0, first = 0;
 
@@ -98,29 +98,29 @@ static void tell_repairs(struct kernel *k, const struct changes *changes)
 		n++;
 		k->stats.repaired[thing_of(&changes->v[i])]++;
 		if (fights_of(&k->view, &changes->v[i]) > FIGHT_LOGGED)
-			tell_fight(&k->view, &changes->v[i]);
-		else if (first++ < TOLD_AT_ONCE)
-			tell_repair(&k->view, &changes->v[i]);
+			report_fight(&k->view, &changes->v[i]);
+		else if (first++ < NAMED_AT_ONCE)
+			report_repair(&k->view, &changes->v[i]);
 		if (k->options.restored && changes->v[i].kind == CHANGE_ROUTE &&
 		    changes->v[i].route.protocol == static_route_protocol)
 			k->options.restored(&changes->v[i].route, k->options.arg);
 	}
 	k->stats.repairs += n;
-	if (first > TOLD_AT_ONCE)
-		log_warning("kernel", "%zu more were removed by somebody and are back",
-			    first - TOLD_AT_ONCE);
+	if (first > NAMED_AT_ONCE)
+		log_warning("kernel", "%zu more were removed by another program; restored",
+			    first - NAMED_AT_ONCE);
 }
 
 /* --- health --------------------------------------------------------------------------------- */
 
-static void tell_conflict(struct kernel *k, const struct held_route *r)
+static void report_conflict(struct kernel *k, const struct held_route *r)
 {
 	char part[HEALTH_PART], dst[PREFIX_TEXT], ours[KROUTE_TEXT], theirs[KROUTE_TEXT], name[12];
 
 	snprintf(part, sizeof(part), "route/%s", prefix_print(&r->route.dst, dst));
 	health_set(k->options.health, part, LOG_LEVEL_WARNING,
-		   "route %s cannot be set: %s of protocol %s is in the way and is left; remove "
-		   "it if nothing needs it, or %s",
+		   "route %s cannot be added: foreign route %s of protocol %s has the same "
+		   "destination; remove it if nothing needs it, or %s",
 		   kroute_print(&r->route, kernel_view_link_name(&k->view, r->route.hop.oif), ours),
 		   kroute_print(r->foreign, kernel_view_link_name(&k->view, r->foreign->hop.oif),
 				theirs),
@@ -129,21 +129,22 @@ static void tell_conflict(struct kernel *k, const struct held_route *r)
 							      : "keep the pools out of its range");
 }
 
-static void tell_conflicts(struct kernel *k)
+static void report_conflicts(struct kernel *k)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; k->view.n_conflicts && i < k->view.routes.n; i++)
-		if (k->view.routes.v[i]->foreign && n++ < TOLD_AT_ONCE)
-			tell_conflict(k, k->view.routes.v[i]);
-	if (n > TOLD_AT_ONCE)
+		if (k->view.routes.v[i]->foreign && n++ < NAMED_AT_ONCE)
+			report_conflict(k, k->view.routes.v[i]);
+	if (n > NAMED_AT_ONCE)
 		health_set(k->options.health, "route/others", LOG_LEVEL_WARNING,
-			   "%zu more routes have strangers' in their way", n - TOLD_AT_ONCE);
+			   "%zu more routes cannot be added because of foreign routes",
+			   n - NAMED_AT_ONCE);
 	health_sweep(k->options.health, "route/");
 	k->stats.conflicts = k->view.n_conflicts;
 }
 
-static void tell_refused_remote(struct kernel *k, const struct refused_block *refused)
+static void report_refused_remote(struct kernel *k, const struct refused_block *refused)
 {
 	char part[HEALTH_PART], text[PREFIX_TEXT];
 
@@ -152,7 +153,7 @@ static void tell_refused_remote(struct kernel *k, const struct refused_block *re
 		   "no route to block %s of another node: %s", text, refused->why);
 }
 
-static void tell_refused_blackhole(struct kernel *k, const struct refused_block *refused)
+static void report_refused_blackhole(struct kernel *k, const struct refused_block *refused)
 {
 	char part[HEALTH_PART], text[PREFIX_TEXT];
 
@@ -161,23 +162,23 @@ static void tell_refused_blackhole(struct kernel *k, const struct refused_block 
 		   "no blackhole for block %s: it would cover %s", text, refused->why);
 }
 
-static void tell_refused(struct kernel *k, const struct desired_kernel *d)
+static void report_refused(struct kernel *k, const struct desired_kernel *d)
 {
 	size_t remote = 0;
 
 	for (size_t i = 0; i < d->refused.n; i++)
 		if (!d->refused.v[i].remote)
-			tell_refused_blackhole(k, &d->refused.v[i]);
-		else if (remote++ < TOLD_AT_ONCE)
-			tell_refused_remote(k, &d->refused.v[i]);
-	if (remote > TOLD_AT_ONCE)
+			report_refused_blackhole(k, &d->refused.v[i]);
+		else if (remote++ < NAMED_AT_ONCE)
+			report_refused_remote(k, &d->refused.v[i]);
+	if (remote > NAMED_AT_ONCE)
 		health_set(k->options.health, "overlay-route/others", LOG_LEVEL_ERROR,
-			   "no routes to %zu more blocks of other nodes", remote - TOLD_AT_ONCE);
+			   "no routes to %zu more blocks of other nodes", remote - NAMED_AT_ONCE);
 	health_sweep(k->options.health, "blackhole/");
 	health_sweep(k->options.health, "overlay-route/");
 }
 
-static void tell_tunnels(struct kernel *k, const struct desired_kernel *d)
+static void report_tunnels(struct kernel *k, const struct desired_kernel *d)
 {
 	char part[HEALTH_PART];
 
@@ -185,17 +186,17 @@ static void tell_tunnels(struct kernel *k, const struct desired_kernel *d)
 		if (!d->tunnels[i].foreign)
 			continue;
 		snprintf(part, sizeof(part), "tunnel-device/%s", tunnel_name(i));
-		health_set(
-			k->options.health, part, LOG_LEVEL_ERROR,
-			"device %s cannot be made: there is one of that name that is not of kind "
-			"vxlan, and it is left; remove or rename it",
-			tunnel_name(i));
+		health_set(k->options.health, part, LOG_LEVEL_ERROR,
+			   "device %s cannot be created: a device of that name exists and is not "
+			   "of kind "
+			   "vxlan; remove or rename it",
+			   tunnel_name(i));
 	}
 	health_sweep(k->options.health, "tunnel-device/");
 }
 
 /* The larger of the host's and the link's counts: a loose one for all weakens every pod's. */
-static void tell_host(struct kernel *k, const struct changes *changes)
+static void report_host(struct kernel *k, const struct changes *changes)
 {
 	const struct kconf *host = &k->view.host4;
 
@@ -204,7 +205,7 @@ static void tell_host(struct kernel *k, const struct changes *changes)
 
 		if (c->kind != CHANGE_HOST || !c->done || c->repair)
 			continue;
-		log_info("kernel", "%s was 0 and is set to 1",
+		log_info("kernel", "%s was 0; set to 1",
 			 c->family == AF_INET ? "net.ipv4.ip_forward"
 					      : "net.ipv6.conf.all.forwarding");
 		if (k->options.forwards)
@@ -218,7 +219,7 @@ static void tell_host(struct kernel *k, const struct changes *changes)
 		health_clear(k->options.health, "rp_filter");
 }
 
-static void tell_failures(struct kernel *k, const struct applied *a)
+static void report_failures(struct kernel *k, const struct applied *a)
 {
 	k->trouble = a->why;
 	k->stats.failures += a->failed;
@@ -275,13 +276,13 @@ static int work(struct kernel *k, const struct desired_kernel *d, bool *ret_agai
 	if (r == 0) {
 		r = apply_kernel(k->netlink, &k->view, &changes, now, &applied);
 		delta_confirm(d, &k->view);
-		tell_repairs(k, &changes);
-		tell_host(k, &changes);
-		tell_conflicts(k);
-		tell_refused(k, d);
-		tell_tunnels(k, d);
+		report_repairs(k, &changes);
+		report_host(k, &changes);
+		report_conflicts(k);
+		report_refused(k, d);
+		report_tunnels(k, d);
 		*ret_again = applied.again;
-		tell_failures(k, &applied);
+		report_failures(k, &applied);
 		set_later(k, now, changes.next);
 		if (k->options.passed)
 			k->options.passed(k->options.arg);
@@ -404,6 +405,6 @@ int kernel_clear(struct kernel *k, struct err *err)
 		r = r ?: clear_rest(k, &again, err);
 	}
 	if (r == 0 && again)
-		r = err_set(err, -EBUSY, "another program puts back what is removed");
+		r = err_set(err, -EBUSY, "another program restores what is removed");
 	return r;
 }

@@ -12,7 +12,7 @@
 
 /* --- attach --------------------------------------------------------------------------------- */
 
-/* The kernel has told of every link, unless it was told too much at once. */
+/* The view has every link, unless events were lost. */
 static int find_link(struct kernel *k, const char *name, struct held_link **ret, struct err *err)
 {
 	struct held_link *l;
@@ -27,12 +27,12 @@ static int find_link(struct kernel *k, const char *name, struct held_link **ret,
 		l = kernel_view_link_named(&k->view, name);
 	}
 	if (!l)
-		return err_set(err, -ENODEV, "there is no link %s", name);
+		return err_set(err, -ENODEV, "link %s does not exist", name);
 	*ret = l;
 	return 0;
 }
 
-/* Asked for anew: some of its settings can be changed without a word. */
+/* Read again: some of its settings change without an event. */
 static int usable_link(struct kernel *k, const char *name, struct held_link **ret, struct err *err)
 {
 	struct held_link *l;
@@ -44,9 +44,9 @@ static int usable_link(struct kernel *k, const char *name, struct held_link **re
 		return err_wrap(err, r, "link %s", name);
 	l = kernel_view_link_named(&k->view, name);
 	if (!l)
-		return err_set(err, -ENODEV, "there is no link %s", name);
+		return err_set(err, -ENODEV, "link %s does not exist", name);
 	if (!l->pod)
-		return err_set(err, -EINVAL, "%s is not a pod's link", name);
+		return err_set(err, -EINVAL, "%s is not a pod link", name);
 	if (pod_link_is_doomed(l->link.group))
 		return err_set(err, -EBUSY, "link %s is being destroyed", name);
 	*ret = l;
@@ -94,7 +94,7 @@ static int conflict_error(struct kernel *k, const struct desired_kernel *d, stru
 		if (!r || !r->foreign)
 			continue;
 		return err_set(
-			err, -EEXIST, "%s: a route of somebody else is in the way: %s proto %s",
+			err, -EEXIST, "%s: a foreign route has the same destination: %s proto %s",
 			prefix_print(&r->route.dst, ours),
 			kroute_print(r->foreign,
 				     kernel_view_link_name(&k->view, r->foreign->hop.oif), theirs),
@@ -133,7 +133,7 @@ static int attach(struct kernel *k, const struct desired_kernel *d, struct err *
 	return r;
 }
 
-/* A conflict that was met earlier is looked at anew. */
+/* An earlier conflict is checked again. */
 static void forget_conflicts(struct kernel *k, const struct desired_kernel *d)
 {
 	for (size_t i = 0; i < d->n_routes; i++) {
@@ -211,7 +211,7 @@ int kernel_detach(struct kernel *k, const struct kernel_pod *pod, struct err *er
 	if (r < 0 || !l)
 		return r;
 	if (!l->pod)
-		return err_set(err, -EINVAL, "%s is not a pod's link", pod->link);
+		return err_set(err, -EINVAL, "%s is not a pod link", pod->link);
 	r = wanted_for(pod, &k->view, false, &d);
 	r = r ?: add_gone(&gone, &d, k->export_table);
 	r = r ?: apply_kernel(k->netlink, &k->view, &gone, 0, &applied);
@@ -253,7 +253,7 @@ static int compare_pod(const struct kernel_pod *pod, const struct kernel_view *v
 
 	r = r ?: delta_missing(&d, view, UINT64_MAX, &changes);
 	if (r == 0 && d.n_links == 0)
-		r = err_set(err, -ENOENT, "%s is not a pod's link", pod->link);
+		r = err_set(err, -ENOENT, "%s is not a pod link", pod->link);
 	else if (r == 0 && changes.n > 0)
 		r = err_set(err, -ENOENT, "missing or wrong: %s",
 			    change_print(&changes.v[0], view, text));
@@ -269,7 +269,7 @@ int kernel_check(struct kernel *k, const struct kernel_pod *pod, struct err *err
 	int r = kernel_read_pod(k, pod->link, &fresh, err);
 
 	if (r == -ENODEV) {
-		r = err_set(err, -ENOENT, "there is no link %s", pod->link);
+		r = err_set(err, -ENOENT, "link %s does not exist", pod->link);
 	} else if (r == 0) {
 		l = kernel_view_link_named(&fresh, pod->link);
 		read_proxy_delay(l);

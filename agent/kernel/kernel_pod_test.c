@@ -155,7 +155,7 @@ static void a_strangers_route_fails_the_attach_and_is_named(void **state)
 	snprintf(before, sizeof(before), "%s", lab_output("ip -d -4 route show table all"));
 	lab_start(l);
 	assert_int_equal(kernel_attach(l->kernel, pod, &err), -EEXIST);
-	assert_string_equal(err.text, "10.1.0.5/32: a route of somebody else is in the way: "
+	assert_string_equal(err.text, "10.1.0.5/32: a foreign route has the same destination: "
 				      "10.1.0.5/32 dev eth9 proto static");
 	/* And nothing of the other address is left. */
 	assert_string_equal(lab_output("ip -6 route show proto 114; ip neigh show nud permanent"),
@@ -234,7 +234,7 @@ static void a_check_names_what_is_wrong(void **state)
 		  "missing or wrong: link roost0000000000: ipv6.accept_ra=0" },
 		{ "ip link set roost0000000000 group 1919905651",
 		  "link roost0000000000 is being destroyed" },
-		{ "ip link del roost0000000000", "there is no link roost0000000000" },
+		{ "ip link del roost0000000000", "link roost0000000000 does not exist" },
 	};
 	struct lab *l = lab_of(state);
 	struct kernel_pod *pod = lab_pod(l, "10.1.0.5", "fd00:1::5");

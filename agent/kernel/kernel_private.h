@@ -20,8 +20,8 @@ struct kernel {
 	bool open;             /* what is surplus may go */
 	bool compared;
 	bool working;       /* within a pass */
-	bool reread;        /* the view must be read anew before anything is decided */
-	bool whole;         /* the pass under way compares everything that was read anew */
+	bool reread;        /* the view must be read again before anything is decided */
+	bool whole;         /* the pass under way compares everything that was read again */
 	struct err trouble; /* of the last pass; "" if there was none */
 };
 
@@ -30,7 +30,7 @@ struct kernel {
 int kernel_join(struct kernel *k, struct err *err);
 /* All that is waiting; what was lost makes for a new reading. Before anything is decided. */
 void kernel_drain(struct kernel *k);
-/* Everything anew. On failure the view is what it was, and so is its need. */
+/* Everything. On failure the view and the need for it stay. */
 int kernel_reread(struct kernel *k, struct err *err);
 /* One link by its name: 0 with it in the view, -ENODEV, or another -errno: nobody knows. */
 int kernel_read_link(struct kernel *k, struct kernel_view *view, const char *name, struct err *err);

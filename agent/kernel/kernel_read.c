@@ -91,7 +91,7 @@ int kernel_join(struct kernel *k, struct err *err)
 	r = attach_filter(netlink_fd(k->events));
 	/* Without it all works, with more wake-ups. */
 	if (r < 0)
-		log_warning("kernel", "events cannot be filtered: %s", strerrordesc_np(-r));
+		log_warning("kernel", "cannot filter events: %s", strerrordesc_np(-r));
 	return 0;
 }
 
@@ -125,7 +125,7 @@ void kernel_drain(struct kernel *k)
 
 	if (r < 0) {
 		/* Whatever was missed, a dump tells it. */
-		log_limited(&limit, LOG_LEVEL_INFO, "kernel", "%s: all is read anew",
+		log_limited(&limit, LOG_LEVEL_INFO, "kernel", "%s: reading all state again",
 			    r == -ENOBUFS ? "the kernel dropped events" : strerrordesc_np(-r));
 		k->reread = true;
 		k->view.news = true;
@@ -137,7 +137,7 @@ void kernel_drain(struct kernel *k)
 	kernel_view_settle(&k->view);
 	read_offloads(k);
 	enable_delivery(k);
-	/* The pass under way sees to it itself. */
+	/* The pass under way does it itself. */
 	if (k->view.news && k->pass && !k->working)
 		pass_mark(k->pass);
 }

@@ -134,35 +134,35 @@ static void what_the_kernel_tells_of_is_repaired_at_once(void **state)
 		const char *command, *log;
 	} cases[] = {
 		{ "ip route del 10.1.0.5",
-		  "route 10.1.0.5/32 dev " POD " was removed by somebody and is back\n" },
+		  "route 10.1.0.5/32 dev " POD " was removed by another program; restored\n" },
 		{ "ip route del fd00:1::5",
-		  "route fd00:1::5/128 dev " POD " was removed by somebody and is back\n" },
+		  "route fd00:1::5/128 dev " POD " was removed by another program; restored\n" },
 		{ "ip route del blackhole 10.1.0.0/26",
-		  "route blackhole 10.1.0.0/26 was removed by somebody and is back\n" },
+		  "route blackhole 10.1.0.0/26 was removed by another program; restored\n" },
 		{ "ip -6 route del blackhole fd00:1::/122",
-		  "route blackhole fd00:1::/122 was removed by somebody and is back\n" },
+		  "route blackhole fd00:1::/122 was removed by another program; restored\n" },
 		{ "ip route change 10.1.0.5 dev eth9 proto 114",
-		  "route 10.1.0.5/32 dev " POD " was removed by somebody and is back\n" },
+		  "route 10.1.0.5/32 dev " POD " was removed by another program; restored\n" },
 		{ "ip neigh del 10.1.0.5 dev " POD,
-		  "neighbour 10.1.0.5 dev " POD " was removed by somebody and is back\n" },
+		  "neighbour 10.1.0.5 dev " POD " was removed by another program; restored\n" },
 		{ "ip neigh del fd00:1::5 dev " POD,
-		  "neighbour fd00:1::5 dev " POD " was removed by somebody and is back\n" },
+		  "neighbour fd00:1::5 dev " POD " was removed by another program; restored\n" },
 		{ "ip neigh change 10.1.0.5 dev " POD " lladdr 2:0:0:0:0:9 nud permanent",
-		  "neighbour 10.1.0.5 dev " POD " was removed by somebody and is back\n" },
+		  "neighbour 10.1.0.5 dev " POD " was removed by another program; restored\n" },
 		{ "ip neigh change 10.1.0.5 dev " POD " nud reachable",
-		  "neighbour 10.1.0.5 dev " POD " was removed by somebody and is back\n" },
+		  "neighbour 10.1.0.5 dev " POD " was removed by another program; restored\n" },
 		{ "ip addr del fe80::ecee:eeff:feee:eeee/64 dev " POD,
-		  "link " POD ": link-local address was changed by somebody and is set again\n" },
+		  "link " POD ": link-local address was changed by another program; restored\n" },
 		{ "echo 0 > /proc/sys/net/ipv4/conf/" POD "/proxy_arp",
-		  "link " POD ": proxy_arp=1 was changed by somebody and is set again\n" },
+		  "link " POD ": proxy_arp=1 was changed by another program; restored\n" },
 		{ "echo 2 > /proc/sys/net/ipv4/conf/" POD "/rp_filter",
-		  "link " POD ": rp_filter=1 was changed by somebody and is set again\n" },
+		  "link " POD ": rp_filter=1 was changed by another program; restored\n" },
 		{ "echo 0 > /proc/sys/net/ipv4/conf/" POD "/forwarding",
-		  "link " POD ": forwarding=1 was changed by somebody and is set again\n" },
+		  "link " POD ": forwarding=1 was changed by another program; restored\n" },
 		{ "echo 0 > /proc/sys/net/ipv6/conf/" POD "/forwarding",
-		  "link " POD ": ipv6.forwarding=1 was changed by somebody and is set again\n" },
+		  "link " POD ": ipv6.forwarding=1 was changed by another program; restored\n" },
 		{ "echo 0 > /proc/sys/net/ipv6/conf/" POD "/proxy_ndp",
-		  "link " POD ": ipv6.proxy_ndp=1 was changed by somebody and is set again\n" },
+		  "link " POD ": ipv6.proxy_ndp=1 was changed by another program; restored\n" },
 	};
 	struct lab *l = a_node(state);
 
@@ -261,7 +261,7 @@ static void what_the_kernel_keeps_silent_about_is_found_by_the_full_compare(void
 	expect_whole(l);
 	/* A late event of the link tells its IPv6 settings too, and then there are two. */
 	assert_non_null(strstr(lab_warnings, "link " POD ": ipv6.accept_ra=0 "));
-	assert_non_null(strstr(lab_warnings, "proxy_delay=0 was changed by somebody"));
+	assert_non_null(strstr(lab_warnings, "proxy_delay=0 was changed by another program"));
 	assert_in_range(stats(l).repairs, 1, 2);
 }
 
@@ -305,11 +305,11 @@ static void a_strangers_route_in_our_place_is_left_and_named(void **state)
 	snprintf(theirs, sizeof(theirs), "%s",
 		 lab_output("ip -d route show | grep -v 'proto 114'"));
 	until(l, has_conflict);
-	assert_string_equal(health_reason(l->health, "route/10.1.0.0/26"),
-			    "route blackhole 10.1.0.0/26 cannot be set: 10.1.0.0/26 via "
-			    "192.0.2.1 dev eth9 of "
-			    "protocol static is in the way and is left; remove it if nothing needs "
-			    "it, or keep the pools out of its range");
+	assert_string_equal(
+		health_reason(l->health, "route/10.1.0.0/26"),
+		"route blackhole 10.1.0.0/26 cannot be added: foreign route 10.1.0.0/26 "
+		"via 192.0.2.1 dev eth9 of protocol static has the same destination; "
+		"remove it if nothing needs it, or keep the pools out of its range");
 	assert_true(kernel_ready(l->kernel, NULL));
 	kernel_mark(l->kernel);
 	lab_settle(l);

@@ -12,19 +12,19 @@ static void what_somebody_does_to_it_is_undone_at_once(void **state)
 		const char *log;
 	} cases[] = {
 		{ "ip link del roost.vxlan", KERNEL_TUNNEL,
-		  "device roost.vxlan was removed by somebody and is back\n" },
+		  "device roost.vxlan was removed by another program; restored\n" },
 		{ "ip link del roost.vxlan && ip link add roost.vxlan type vxlan id 5 dstport 4789",
-		  KERNEL_TUNNEL, "device roost.vxlan was removed by somebody and is back\n" },
+		  KERNEL_TUNNEL, "device roost.vxlan was removed by another program; restored\n" },
 		{ "ip link del roost.vxlan && ip link add roost.vxlan type vxlan id 4096 "
 		  "dstport 4789 group 239.1.1.1 dev eth9",
-		  KERNEL_TUNNEL, "device roost.vxlan was removed by somebody and is back\n" },
+		  KERNEL_TUNNEL, "device roost.vxlan was removed by another program; restored\n" },
 		{ "ip link set roost.vxlan down", KERNEL_LINK, NULL },
 		{ "ip link set roost.vxlan down && ip link set roost.vxlan up", KERNEL_ROUTE,
 		  NULL },
 		{ "bridge fdb flush dev roost.vxlan self", KERNEL_FDB, NULL },
 		{ "bridge fdb del 02:00:00:00:00:01 dev roost.vxlan self", KERNEL_FDB,
 		  "FDB entry 02:00:00:00:00:01 dst 198.51.100.8 dev roost.vxlan was removed by "
-		  "somebody and is back\n" },
+		  "another program; restored\n" },
 		{ "bridge fdb replace 02:00:00:00:00:01 dev roost.vxlan dst 192.0.2.99 self "
 		  "permanent",
 		  KERNEL_FDB, NULL },
@@ -38,15 +38,15 @@ static void what_somebody_does_to_it_is_undone_at_once(void **state)
 		  "permanent",
 		  KERNEL_NEIGHBOUR, NULL },
 		{ "ip link set roost.vxlan mtu 1400", KERNEL_TUNNEL,
-		  "device roost.vxlan: mtu was changed by somebody and is set again\n" },
+		  "device roost.vxlan: mtu was changed by another program; restored\n" },
 		{ "ip link set roost.vxlan address 02:00:00:00:00:77", KERNEL_TUNNEL, NULL },
 		{ "ip link set roost.vxlan type vxlan id 4096 local 192.0.2.99", KERNEL_TUNNEL,
-		  "device roost.vxlan: local was changed by somebody and is set again\n" },
+		  "device roost.vxlan: local was changed by another program; restored\n" },
 		{ "ip link set roost.vxlan type vxlan id 4096 learning ttl 9", KERNEL_TUNNEL,
-		  "device roost.vxlan: learning, ttl was changed by somebody and is set again\n" },
+		  "device roost.vxlan: learning, ttl was changed by another program; restored\n" },
 		{ "ip addr del 10.1.0.1/32 dev roost.vxlan", KERNEL_TUNNEL, NULL },
 		{ "ip addr del fd00:1::1/128 dev roost.vxlan", KERNEL_TUNNEL,
-		  "address fd00:1::1 of roost.vxlan was removed by somebody and is back\n" },
+		  "address fd00:1::1 of roost.vxlan was removed by another program; restored\n" },
 		{ "echo 0 > /proc/sys/net/ipv4/conf/roost.vxlan/forwarding", KERNEL_LINK, NULL },
 		{ "echo 0 > /proc/sys/net/ipv6/conf/roost.vxlan/forwarding", KERNEL_LINK, NULL },
 	};
@@ -94,7 +94,7 @@ static void checksum_offload_is_as_it_was_said(void **state)
 	assert_int_equal(offload_read("roost.vxlan", &on), 0);
 	assert_false(on);
 	assert_string_equal(lab_warnings, "device roost.vxlan: checksum offload was changed by "
-					  "somebody and is set again\n");
+					  "another program; restored\n");
 	l->tunnels[0].checksum_offload = true;
 	kernel_mark(l->kernel);
 	lab_settle(l);

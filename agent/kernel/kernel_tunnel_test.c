@@ -109,9 +109,10 @@ static void a_strangers_device_of_that_name_is_left_and_told(void **state)
 	assert_string_equal(lab_output("ip -d link show roost.vxlan | grep -c veth"), "1");
 	assert_string_equal(lab_output("ip addr show dev roost.vxlan | grep -c 10.9.9.9"), "1");
 	assert_string_equal(routes(), "");
-	assert_string_equal(health_of(l, "tunnel-device/roost.vxlan"),
-			    "device roost.vxlan cannot be made: there is one of that name that is "
-			    "not of kind vxlan, and it is left; remove or rename it");
+	assert_string_equal(
+		health_of(l, "tunnel-device/roost.vxlan"),
+		"device roost.vxlan cannot be created: a device of that name exists and is "
+		"not of kind vxlan; remove or rename it");
 	sh("ip link set roost.vxlan name other");
 	kernel_mark(l->kernel);
 	lab_settle(l);
@@ -378,24 +379,24 @@ static void blocks_that_would_harm_are_refused_and_told(void **state)
 			    "10.2.0.64/26 via 10.2.0.1 dev roost.vxlan onlink\n"
 			    "10.3.0.0/24 via 10.3.0.0 dev roost.vxlan onlink");
 	assert_string_equal(health_of(l, "overlay-route/10.1.0.0/26"),
-			    "no route to block 10.1.0.0/26 of another node: it is a block of this "
-			    "node, too");
+			    "no route to block 10.1.0.0/26 of another node: this node owns a "
+			    "block with the same prefix");
 	assert_string_equal(health_of(l, "overlay-route/192.0.2.0/26"),
 			    "no route to block 192.0.2.0/26 of another node: it would cover the "
 			    "subnet 192.0.2.0/24 of eth9");
 	assert_string_equal(health_of(l, "overlay-route/198.51.100.0/26"),
 			    "no route to block 198.51.100.0/26 of another node: it would cover "
-			    "198.51.100.8, to which a tunnel leads");
+			    "198.51.100.8, the address of a tunnel end");
 	assert_string_equal(health_of(l, "overlay-route/10.7.0.0/26"),
-			    "no route to block 10.7.0.0/26 of another node: its node is said to be "
-			    "at this node's own address 192.0.2.7");
+			    "no route to block 10.7.0.0/26 of another node: its node claims this "
+			    "node's own address 192.0.2.7");
 	assert_string_equal(health_of(l, "overlay-route/10.8.0.0/26"),
-			    "no route to block 10.8.0.0/26 of another node: its node is reached "
-			    "over IPv6 alone, and this node has no tunnel there");
+			    "no route to block 10.8.0.0/26 of another node: its node is "
+			    "reachable over IPv6 only, and this node has no tunnel over it");
 	assert_string_equal(
 		health_of(l, "overlay-route/10.9.0.0/26"),
 		"no route to block 10.9.0.0/26 of another node: its node's tunnel has no "
-		"MAC of its own");
+		"MAC address");
 	assert_string_equal(health_of(l, "overlay/n2"), "no tunnel");
 	assert_string_equal(health_of(l, "tunnel-address/ipv4"), "no address");
 }

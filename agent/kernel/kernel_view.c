@@ -286,7 +286,7 @@ static void note_gone(struct kernel_view *v, const struct held_link *l)
 {
 	char(*name)[IF_NAME_TEXT] = l->pod ? array_add(&v->gone) : NULL;
 
-	/* Without memory for it the next full compare of whoever asks has to find out. */
+	/* Without memory for it the next full compare finds out. */
 	if (name)
 		memcpy(*name, l->link.name, IF_NAME_TEXT);
 }
@@ -640,7 +640,7 @@ static void take_pod_address(struct kernel_view *v, struct held_link *l, const s
 		l->dropped = v->links_lost = v->news = true;
 	if (address_compare(&m->local, &gateway) != 0)
 		return;
-	/* The one that we put in its place is told later, by a worker of the kernel's. */
+	/* The event of the one that replaces it comes later, by a worker of the kernel's. */
 	if (gone && l->own_removals) {
 		l->own_removals--;
 		return;

@@ -7,7 +7,7 @@
  * Pure. Links all, for names and MTU; routes of our protocol numbers alone, in every table: a
  * node may carry a million others; permanent neighbours on pod links and tunnels alone, and the
  * tables (FDB) of tunnels; the node's own subnets and gateways. What was once as it should be and
- * was lost stays as an entry that is not held: whoever restores it knows that another program had
+ * was lost stays as an entry that is not held: the one that restores it knows that another program had
  * removed it, and how often.
  *
  * Dumps and events go through the same door. A dump is framed by begin and end, and end drops

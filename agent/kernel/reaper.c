@@ -179,8 +179,7 @@ static void trouble(struct reaper *r, const char *why)
 {
 	r->stats.failures++;
 	health_set(r->health, "links", LOG_LEVEL_ERROR,
-		   "links of released pods cannot be destroyed: %s; their addresses stay in use",
-		   why);
+		   "cannot delete links of released pods: %s; their addresses stay in use", why);
 	timer_set(r->timers, &r->again, AGAIN_MS, AGAIN_MS);
 }
 
@@ -259,7 +258,7 @@ static int on_reply(sd_event_source *source, int fd, uint32_t events, void *arg)
 		end_child(r);
 		/* Without a request nothing is left undone; the next one makes another. */
 		if (asked)
-			trouble(r, "the child that destroys them has died");
+			trouble(r, "the child process for it died");
 		return 0;
 	}
 	r->stats.rounds++;
@@ -280,7 +279,7 @@ static void on_late(void *arg)
 	struct reaper *r = arg;
 
 	end_child(r);
-	trouble(r, "the child that destroys them does not answer");
+	trouble(r, "the child process for it does not answer");
 }
 
 static void on_again(void *arg)

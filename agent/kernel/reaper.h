@@ -6,10 +6,10 @@
  *
  * The kernel needs some 20 ms in the caller for one link and hardly more for a
  * group, so a child does it that waits on a socket: forked before the agent holds
- * anything, it dies with the agent and is made anew if it dies alone. That a link
- * is gone is told by netlink's events, not here. A group is small, because the
+ * anything, it dies with the agent and is started again if it dies alone. That a link
+ * is gone is known by netlink's events, not here. A group is small, because the
  * kernel holds the lock that every ADD needs while it takes a group apart; and
- * between two groups whoever is being added goes first.
+ * between two groups pods that are being added go first.
  */
 #pragma once
 

@@ -93,8 +93,8 @@ def lose_agent(stage, pods):
     stage.say(f"somebody flushes our routes on {member.node.name}; they are back")
     stage.sh(member.node, "ip route flush proto roost")
     wait_way(stage, pods[2], pods[0].address)
-    stage.wait(lambda: "is back" in member.agent.log, "the agent's words")
-    said_by(stage, member, "is back")
+    stage.wait(lambda: "by another program; restored" in member.agent.log, "the agent's words")
+    said_by(stage, member, "by another program; restored")
     stage.sh(member.node, "ip route show proto roost")
 
 

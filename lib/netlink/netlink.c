@@ -86,7 +86,7 @@ static int set_request_options(int fd)
 {
 	const int options[] = { NETLINK_EXT_ACK, NETLINK_CAP_ACK,
 				/* Without it the kernel ignores a filter it does not know, and a
-				 * caller takes strangers' routes for those it asked for. */
+				 * caller takes foreign routes for those it asked for. */
 				NETLINK_GET_STRICT_CHK };
 	/* Answers come at once; a lost one must not hold up the loop for ever. */
 	const struct timeval patience = { .tv_sec = ANSWER_SECONDS_MAX };
