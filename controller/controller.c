@@ -8,7 +8,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "controller/controller_parts.h"
 #include "lib/base/log.h"
 #include "lib/daemon/program.h"
 

@@ -2,7 +2,7 @@
 /* Kubernetes' Nodes for the keeper, while this controller leads. */
 #include <string.h>
 
-#include "controller/controller_parts.h"
+#include "controller/controller.h"
 #include "lib/base/log.h"
 
 #define PART "kubernetes"

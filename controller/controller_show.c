@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "controller/controller_parts.h"
+#include "controller/controller.h"
 #include "lib/base/clock.h"
 #include "lib/daemon/metrics_daemon.h"
 #include "lib/json/tree.h"
@@ -14,9 +14,8 @@ static void show_election(const struct controller *c, struct metrics *m)
 {
 	metrics_one(m, "roost_controller_leader", METRIC_GAUGE,
 		    "1 while this controller leads and may act.", elect_token(c->elect) != 0);
-	metrics_family(m, "roost_controller_elections_total", METRIC_COUNTER,
-		       "How often this controller has become the leader.");
-	metrics_count(m, NULL, c->elections);
+	metrics_one(m, "roost_controller_elections_total", METRIC_COUNTER,
+		    "How often this controller has become the leader.", (double)c->elections);
 }
 
 static void show_cluster(const struct keeper_stats *s, struct metrics *m)
@@ -28,9 +27,8 @@ static void show_cluster(const struct keeper_stats *s, struct metrics *m)
 	metrics_count(m, LABELS({ "state", "alive" }), s->nodes - s->silent - s->leases);
 	metrics_count(m, LABELS({ "state", "silent" }), s->silent);
 	metrics_count(m, LABELS({ "state", "lease" }), s->leases);
-	metrics_family(m, "roost_controller_leases_freed_total", METRIC_COUNTER,
-		       "Expired leases whose subnets were freed.");
-	metrics_count(m, NULL, s->leases_freed);
+	metrics_one(m, "roost_controller_leases_freed_total", METRIC_COUNTER,
+		    "Expired leases whose subnets were freed.", (double)s->leases_freed);
 	metrics_one(m, "roost_cluster_blocks", METRIC_GAUGE, "Blocks that have an owner.",
 		    (double)s->blocks);
 	metrics_one(m, "roost_cluster_addresses", METRIC_GAUGE,
@@ -39,9 +37,8 @@ static void show_cluster(const struct keeper_stats *s, struct metrics *m)
 		       "Removed nodes that still have keys, by state of the removal.");
 	for (unsigned i = 0; i < REMOVAL_STATES; i++)
 		metrics_count(m, LABELS({ "state", removal_state_name(i) }), s->removals[i]);
-	metrics_family(m, "roost_controller_comparisons_total", METRIC_COUNTER,
-		       "Comparisons of all keys with each other.");
-	metrics_count(m, NULL, s->comparisons);
+	metrics_one(m, "roost_controller_comparisons_total", METRIC_COUNTER,
+		    "Comparisons of all keys with each other.", (double)s->comparisons);
 	metrics_one(m, "roost_controller_comparison_seconds", METRIC_GAUGE,
 		    "Duration of the last comparison.", (double)s->comparison_us / 1e6);
 }
@@ -108,15 +105,13 @@ static void show_kubernetes_counts(const struct kube_stats *s, struct metrics *m
 		metrics_count(m, LABELS({ "verb", verb }, { "outcome", "failed" }),
 			      s->ends[i].failed);
 	}
-	metrics_family(m, "roost_kubernetes_lists_total", METRIC_COUNTER,
-		       "Complete lists of all Nodes.");
-	metrics_count(m, NULL, s->lists);
-	metrics_family(m, "roost_kubernetes_watches_total", METRIC_COUNTER,
-		       "Watches that the API server has opened.");
-	metrics_count(m, NULL, s->watches);
-	metrics_family(m, "roost_kubernetes_events_total", METRIC_COUNTER,
-		       "Events that watches brought, heartbeats and bookmarks among them.");
-	metrics_count(m, NULL, s->events);
+	metrics_one(m, "roost_kubernetes_lists_total", METRIC_COUNTER,
+		    "Complete lists of all Nodes.", (double)s->lists);
+	metrics_one(m, "roost_kubernetes_watches_total", METRIC_COUNTER,
+		    "Watches that the API server has opened.", (double)s->watches);
+	metrics_one(m, "roost_kubernetes_events_total", METRIC_COUNTER,
+		    "Events that watches brought, heartbeats and bookmarks among them.",
+		    (double)s->events);
 	metrics_family(m, "roost_kubernetes_left_out_total", METRIC_COUNTER,
 		       "Nodes, labels and pod CIDRs that roost does not accept.");
 	metrics_count(m, LABELS({ "what", "node" }), s->objects_bad);
@@ -161,11 +156,11 @@ static void gather(const struct controller *c, struct metrics *m)
 	/* Stand-bys know nothing of it, and zeros would be a lie. */
 	if (keeper_in_sync(c->keeper)) {
 		show_cluster(&stats, m);
-		show_findings(keeper_repairs(c->keeper), m);
-		show_pools(keeper_pools(c->keeper), m);
-		show_routes(keeper_routes(c->keeper), m);
+		show_findings(stats.repairs, m);
+		show_pools(stats.pools, m);
+		show_routes(stats.routes, m);
 	}
-	show_work(keeper_work(c->keeper), m);
+	show_work(stats.work, m);
 	show_kubernetes(c, m);
 	lease_server_metrics(c->lease, m);
 	metrics_etcd(m, &etcd, c->connected,

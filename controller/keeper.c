@@ -500,6 +500,10 @@ struct keeper_stats keeper_stats(const struct keeper *k)
 	struct keeper_stats s = k->stats;
 	const struct mirror *m = &k->mirror;
 
+	s.repairs = &k->repairs;
+	s.pools = &k->pools;
+	s.routes = &k->routes;
+	s.work = work_stats(k->work);
 	s.keys = m->n;
 	s.nodes = mirror_count(m, KEYS_NODE);
 	s.blocks = mirror_count(m, KEYS_BLOCK);
@@ -515,24 +519,4 @@ struct keeper_stats keeper_stats(const struct keeper *k)
 	MIRROR_EACH(m, x, KEYS_HOST)
 		s.addresses += x->kind == KEY_ADDRESS;
 	return s;
-}
-
-const struct repairs *keeper_repairs(const struct keeper *k)
-{
-	return &k->repairs;
-}
-
-const struct pools *keeper_pools(const struct keeper *k)
-{
-	return &k->pools;
-}
-
-const struct routes *keeper_routes(const struct keeper *k)
-{
-	return &k->routes;
-}
-
-struct work_stats keeper_work(const struct keeper *k)
-{
-	return work_stats(k->work);
 }

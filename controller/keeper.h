@@ -60,9 +60,10 @@ struct keeper_stats {
 	uint64_t leases_freed;
 	size_t removals[REMOVAL_STATES];
 	uint64_t comparisons, comparison_us; /* how many; how long the last one took */
+	/* Of the keeper. */
+	const struct repairs *repairs;
+	const struct pools *pools;
+	const struct routes *routes;
+	struct work_stats work;
 };
 struct keeper_stats keeper_stats(const struct keeper *k);
-const struct repairs *keeper_repairs(const struct keeper *k);
-const struct pools *keeper_pools(const struct keeper *k);
-const struct routes *keeper_routes(const struct keeper *k);
-struct work_stats keeper_work(const struct keeper *k);

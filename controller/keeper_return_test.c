@@ -4,6 +4,7 @@
  * claims are the agent's own, and another node claims whatever is free as soon as it is.
  */
 #include "agent/node/register.h"
+#include "agent/records/records.h"
 #include "controller/keeper_world.h"
 #include "ipam/claims.h"
 
@@ -22,6 +23,7 @@ struct claimer {
 struct back {
 	struct world *w;
 	struct health *health;
+	struct records *records;
 	struct registration *registration;
 	struct claims *claims;
 	enum belief belief[BLOCKS];
@@ -156,7 +158,16 @@ static void come_back(struct back *b)
 
 	assert_int_equal(prefix_parse_host("192.0.2.1/24", &node.ipv4), 0);
 	snprintf(node.agent.started, sizeof(node.agent.started), "2026-11-16T03:00:00Z");
+	assert_int_equal(records_new(&(struct records_options){ .store = b->w->store,
+								.timers = &b->w->time.base,
+								.health = b->health,
+								.prefix = P,
+								.node = "n1",
+								.minute = 60000 },
+				     &b->records),
+			 0);
 	assert_int_equal(register_new(&(struct register_options){ .store = b->w->store,
+								  .records = b->records,
 								  .timers = &b->w->time.base,
 								  .health = b->health,
 								  .prefix = P,
@@ -236,6 +247,7 @@ static bool run(int stop, bool greedy, bool tells, unsigned *ret_lost)
 		*ret_lost += b.belief[i] == LOST;
 	claims_free(b.claims);
 	register_free(b.registration);
+	records_free(b.records);
 	health_free(b.health);
 	world_end(w);
 	return under_way;
@@ -309,6 +321,7 @@ static void run_with_fault(unsigned nth, enum store_fake_fate fate, bool returns
 	}
 	claims_free(b.claims);
 	register_free(b.registration);
+	records_free(b.records);
 	health_free(b.health);
 	world_end(w);
 }

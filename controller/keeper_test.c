@@ -244,19 +244,19 @@ static void what_one_leadership_showed_is_not_shown_by_the_next(void **unused)
 	put(w, "removed/n1", REMOVED);
 	store_fake_delete(w->store, P "host/n1/ipv4/block/default/10.1.0.16-28", NULL);
 	world_pass(w, 150);
-	assert_int_equal(keeper_routes(w->keeper)->records, 1);
-	assert_int_equal(keeper_repairs(w->keeper)->tried[FINDING_BLOCK_WITHOUT_INDEX], 1);
+	assert_int_equal(keeper_stats(w->keeper).routes->records, 1);
+	assert_int_equal(keeper_stats(w->keeper).repairs->tried[FINDING_BLOCK_WITHOUT_INDEX], 1);
 	assert_int_equal(keeper_stats(w->keeper).removals[REMOVAL_ALIVE], 1);
 	assert_non_null(health_reason(w->health, "removed/n1"));
 
 	keeper_stop(w->keeper);
 	s = keeper_stats(w->keeper);
-	assert_int_equal(keeper_routes(w->keeper)->records, 0);
+	assert_int_equal(keeper_stats(w->keeper).routes->records, 0);
 	assert_int_equal(s.removals[REMOVAL_ALIVE], 0);
 	assert_int_equal(s.comparison_us, 0);
 	assert_null(health_reason(w->health, "removed/n1"));
 	assert_true(s.comparisons > 0);
-	assert_int_equal(keeper_repairs(w->keeper)->tried[FINDING_BLOCK_WITHOUT_INDEX], 1);
+	assert_int_equal(keeper_stats(w->keeper).repairs->tried[FINDING_BLOCK_WITHOUT_INDEX], 1);
 	world_end(w);
 }
 
@@ -293,7 +293,7 @@ static void no_transaction_is_larger_than_etcd_takes(void **unused)
 		put(w, "removed/n1", REMOVED_NOW);
 		world_run(w);
 		expect_gone(w);
-		assert_int_equal(keeper_work(w->keeper).failed, 0);
+		assert_int_equal(keeper_stats(w->keeper).work.failed, 0);
 		world_end(w);
 	}
 }
@@ -366,7 +366,7 @@ static void an_orphan_is_mended_when_it_is_seen_twice(void **unused)
 	put(w, "host/n1/ipv4/block/default/10.1.9.0-28", "{\"pool\":\"web\"}");
 	put(w, "extent/other/gone", "{\"cidr\":\"10.9.0.0/16\",\"blockSize\":28}");
 	world_pass(w, 50);
-	assert_int_equal(keeper_repairs(w->keeper)->found[FINDING_BLOCK_WITHOUT_INDEX], 1);
+	assert_int_equal(keeper_stats(w->keeper).repairs->found[FINDING_BLOCK_WITHOUT_INDEX], 1);
 	assert_false(has(w, "host/n1/ipv4/block/default/10.1.0.16-28"));
 	assert_true(has(w, "extent/other/gone"));
 	world_pass(w, 100);
@@ -374,8 +374,8 @@ static void an_orphan_is_mended_when_it_is_seen_twice(void **unused)
 	assert_false(has(w, "host/n1/ipv4/block/default/10.1.9.0-28"));
 	assert_false(has(w, "extent/other/gone"));
 	world_pass(w, 100);
-	assert_int_equal(keeper_repairs(w->keeper)->found[FINDING_BLOCK_WITHOUT_INDEX], 0);
-	assert_int_equal(keeper_repairs(w->keeper)->tried[FINDING_BLOCK_WITHOUT_INDEX], 1);
+	assert_int_equal(keeper_stats(w->keeper).repairs->found[FINDING_BLOCK_WITHOUT_INDEX], 0);
+	assert_int_equal(keeper_stats(w->keeper).repairs->tried[FINDING_BLOCK_WITHOUT_INDEX], 1);
 	world_end(w);
 }
 
@@ -403,8 +403,8 @@ static void a_route_that_is_deleted_waits_for_a_dead_node_to_be_removed(void **u
 	put(w, "status/static-route/vpn/n1", "{\"subnet\":\"10.9.0.0/16\"}");
 	world_pass(w, 3600);
 	assert_true(has(w, "static-route/vpn"));
-	assert_int_equal(keeper_routes(w->keeper)->deleting, 1);
-	assert_int_equal(keeper_routes(w->keeper)->applied, 1);
+	assert_int_equal(keeper_stats(w->keeper).routes->deleting, 1);
+	assert_int_equal(keeper_stats(w->keeper).routes->applied, 1);
 	put(w, "removed/n1", REMOVED_NOW);
 	world_pass(w, 10);
 	expect_gone(w);
@@ -459,7 +459,7 @@ static void a_full_pool_is_told_and_those_with_surplus_are_asked(void **unused)
 	assert_true(has(w, "status/pool/web"));
 	assert_true(has(w, "host/n1/give-back/default"));
 	assert_false(has(w, "host/n2/give-back/default"));
-	assert_int_equal(keeper_pools(w->keeper)->full, 1);
+	assert_int_equal(keeper_stats(w->keeper).pools->full, 1);
 	/* It gave nothing: it is not asked again at once. */
 	store_fake_delete(w->store, P "host/n1/give-back/default", NULL);
 	world_pass(w, 30);
@@ -468,7 +468,7 @@ static void a_full_pool_is_told_and_those_with_surplus_are_asked(void **unused)
 	assert_true(has(w, "host/n1/give-back/default"));
 	put(w, "status/node/n2", "{\"health\":\"ok\"}");
 	world_pass(w, 10);
-	assert_int_equal(keeper_pools(w->keeper)->full, 0);
+	assert_int_equal(keeper_stats(w->keeper).pools->full, 0);
 	store_fake_delete(w->store, P "pool/web", NULL);
 	world_pass(w, 10);
 	assert_false(has(w, "status/pool/web"));
@@ -489,7 +489,7 @@ static void a_pool_that_is_well_has_no_status(void **unused)
 	before = store_fake_get(w->store, P "status/pool/web")->mod_revision;
 	world_pass(w, 100);
 	assert_int_equal(store_fake_get(w->store, P "status/pool/web")->mod_revision, before);
-	assert_int_equal(keeper_pools(w->keeper)->invalid, 1);
+	assert_int_equal(keeper_stats(w->keeper).pools->invalid, 1);
 	world_end(w);
 }
 
@@ -503,10 +503,10 @@ static void nodes_that_lack_preallocated_blocks_are_counted(void **unused)
 	put(w, "status/node/n1", "{}");
 	put(w, "status/node/n2", "{}");
 	world_pass(w, 10);
-	assert_int_equal(keeper_pools(w->keeper)->lacking, 1);
+	assert_int_equal(keeper_stats(w->keeper).pools->lacking, 1);
 	own_block(w, "n2", 3001, false);
 	world_pass(w, 10);
-	assert_int_equal(keeper_pools(w->keeper)->lacking, 0);
+	assert_int_equal(keeper_stats(w->keeper).pools->lacking, 0);
 	world_end(w);
 }
 

@@ -128,20 +128,17 @@ static int nodes_need(const struct nodes *n, const char *node, struct err *err)
 /* Where the overlay ends on that node: "ae:ce:09:56:5a:88 10.1.0.0 fd10:1::". */
 static void add_tunnel(const struct node_vtep *vtep, struct tree *t)
 {
-	static const struct mac none;
 	const struct address *addresses[] = { &vtep->ipv4, &vtep->ipv6 };
-	const uint8_t *m = vtep->mac.bytes;
 	char text[32 + 2 * ADDRESS_TEXT], address[ADDRESS_TEXT];
-	int n;
+	size_t n = MAC_TEXT - 1;
 
-	if (memcmp(&vtep->mac, &none, sizeof(none)) == 0)
+	if (!mac_is_of_device(&vtep->mac))
 		return;
-	n = snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3],
-		     m[4], m[5]);
+	mac_print(&vtep->mac, text);
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
 		if (addresses[i]->family)
-			n += snprintf(text + n, sizeof(text) - (size_t)n, " %s",
-				      address_print(addresses[i], address));
+			n += (size_t)snprintf(text + n, sizeof(text) - n, " %s",
+					      address_print(addresses[i], address));
 	tree_text(t, "tunnel", text);
 }
 

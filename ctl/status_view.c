@@ -22,52 +22,42 @@ void status_view_done(struct status_view *v)
 	*v = (struct status_view){ 0 };
 }
 
-static char *format(const char *fmt, va_list args) __attribute__((format(printf, 1, 0)));
-static char *format(const char *fmt, va_list args)
-{
-	char *text;
-
-	return vasprintf(&text, fmt, args) < 0 ? NULL : text;
-}
-
+/* The last member is the printed text; then the row is whole. */
 static void end_row(struct status_view *v, struct tree *t, struct json_object *array,
-		    const char *name, const char *text)
+		    const char *name, const char *fmt, va_list args)
 {
-	if (text)
-		tree_text(t, name, text);
-	else
-		t->failed = true;
-	v->failed = (!array || tree_end_in(t, array) < 0) || v->failed;
+	AUTO(free) char *text = NULL;
+
+	if (vasprintf(&text, fmt, args) < 0)
+		text = NULL;
+	tree_text(t, name, text);
+	v->failed = !array || tree_end_in(t, array) < 0 || !text || v->failed;
 }
 
 void status_part(struct status_view *v, const char *part, const char *state, const char *fmt, ...)
 {
-	AUTO(free) char *text = NULL;
 	struct tree t = tree_new();
 	va_list args;
 
-	va_start(args, fmt);
-	text = format(fmt, args);
-	va_end(args);
 	tree_text(&t, "part", part);
 	tree_text(&t, "state", state);
-	end_row(v, &t, v->parts, "about", text);
+	va_start(args, fmt);
+	end_row(v, &t, v->parts, "about", fmt, args);
+	va_end(args);
 }
 
 void status_problem(struct status_view *v, const char *level, const char *since, const char *part,
 		    const char *fmt, ...)
 {
-	AUTO(free) char *text = NULL;
 	struct tree t = tree_new();
 	va_list args;
 
-	va_start(args, fmt);
-	text = format(fmt, args);
-	va_end(args);
 	tree_text(&t, "level", level);
 	tree_some_text(&t, "since", since);
 	tree_text(&t, "part", part);
-	end_row(v, &t, v->problems, "problem", text);
+	va_start(args, fmt);
+	end_row(v, &t, v->problems, "problem", fmt, args);
+	va_end(args);
 }
 
 /* --- which part, how bad -------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/json/selector.h"
 #include "lib/model/lease_holder.h"
 
 /* In a small cluster so many may go together, although they are more than a tenth. */
@@ -49,12 +50,6 @@ static int replace(struct kube_nodes *k, struct kube_seen *fresh)
 	return 0;
 }
 
-/* The node's name is no label of its own: every selector has it by itself, and no record may. */
-static bool is_implicit(const struct label *label)
-{
-	return strcmp(label->key, "kubernetes.io/hostname") == 0;
-}
-
 int kube_nodes_put(struct kube_nodes *k, const struct kube_node *node)
 {
 	AUTO(free) struct label *labels = calloc(node->labels.n + 1, sizeof(*labels));
@@ -63,7 +58,8 @@ int kube_nodes_put(struct kube_nodes *k, const struct kube_node *node)
 
 	spec.labels.v = labels;
 	for (size_t i = 0; labels && i < node->labels.n; i++)
-		if (!is_implicit(&node->labels.v[i]))
+		/* Every selector has it implicitly, and no record may have it. */
+		if (strcmp(node->labels.v[i].key, LABEL_HOSTNAME) != 0)
 			labels[spec.labels.n++] = node->labels.v[i];
 	if (!labels || !fresh.name || !fresh.uid || node_spec_encode(&spec, &fresh.spec) < 0) {
 		seen_done(&fresh);

@@ -152,12 +152,11 @@ static int in_entry(int r, struct err *err, const char *kind, const char *name)
 				     : r;
 }
 
-typedef int entry_fn(const struct file *f, const struct json_at *entry, void *arg);
-
-static int with_entry(const struct file *f, const char *list_name, const char *kind,
-		      const char *name, entry_fn *fn, void *arg)
+/* What the entry of this name holds. */
+static int entry(const struct file *f, const char *list_name, const char *kind, const char *name,
+		 struct json_at *ret)
 {
-	struct json_at list = json_member(&f->root, list_name), entry, named, inner;
+	struct json_at list = json_member(&f->root, list_name), found, named;
 	char shown[SHOW_TEXT];
 	size_t i = 0;
 	int r = find(list, name, &i);
@@ -167,16 +166,14 @@ static int with_entry(const struct file *f, const char *list_name, const char *k
 			       text_show(name, shown), list_name);
 	if (r < 0)
 		return r;
-	entry = json_element(&list, i);
 	/* Shown by name, not by number: whatever is wrong inside starts from here. */
-	entry = json_root(entry.value, f->root.err);
-	named = json_need(&entry, kind);
+	found = json_root(json_element(&list, i).value, f->root.err);
+	named = json_need(&found, kind);
 	r = json_read_object(named);
-	if (r > 0) {
-		inner = json_root(named.value, f->root.err);
-		r = fn(f, &inner, arg);
-	}
-	return in_entry(r, f->root.err, kind, name);
+	if (r <= 0)
+		return in_entry(r, f->root.err, kind, name);
+	*ret = json_root(named.value, f->root.err);
+	return 0;
 }
 
 static int refuse_if_there(const struct json_at *in, const char *name, const char *why)
@@ -200,15 +197,9 @@ static int check_server(struct json_at at, char *server)
 	return 0;
 }
 
-struct cluster_arg {
-	struct kube_config *config;
-	bool allow_insecure;
-};
-
-static int take_cluster(const struct file *f, const struct json_at *in, void *arg)
+static int take_cluster(const struct file *f, const struct json_at *in, bool allow_insecure,
+			struct kube_config *c)
 {
-	const struct cluster_arg *a = arg;
-	struct kube_config *c = a->config;
 	struct json_at server = json_member(in, "server");
 	int r = copy_text(server, &c->server);
 
@@ -222,7 +213,7 @@ static int take_cluster(const struct file *f, const struct json_at *in, void *ar
 		r = json_read_bool(json_member(in, "insecure-skip-tls-verify"), &c->insecure);
 	if (r < 0)
 		return r;
-	if (c->insecure && !a->allow_insecure)
+	if (c->insecure && !allow_insecure)
 		return json_wrong(json_member(in, "insecure-skip-tls-verify"),
 				  "would accept any server and is refused: use "
 				  "certificate-authority, or start with --kubernetes-insecure");
@@ -243,9 +234,8 @@ static int check_user(const struct json_at *in, const struct kube_config *c)
 	return 0;
 }
 
-static int take_user(const struct file *f, const struct json_at *in, void *arg)
+static int take_user(const struct file *f, const struct json_at *in, struct kube_config *c)
 {
-	struct kube_config *c = arg;
 	int r = refuse_if_there(in, "exec",
 				"programs that fetch credentials are not run: use a token, a "
 				"tokenFile or a client certificate");
@@ -270,38 +260,35 @@ static int take_user(const struct file *f, const struct json_at *in, void *arg)
 	return r ?: check_user(in, c);
 }
 
-struct context_arg {
-	char *cluster, *user;
-};
-
-static int take_context(const struct file *f, const struct json_at *in, void *arg)
-{
-	struct context_arg *a = arg;
-	int r = copy_text(json_member(in, "cluster"), &a->cluster);
-
-	r = r ?: copy_text(json_member(in, "user"), &a->user);
-	if (r == 0 && !a->cluster)
-		return json_wrong(json_member(in, "cluster"), "is missing");
-	return r;
-}
-
 /* --- a kubeconfig --------------------------------------------------------------------------- */
 
 static int take_all(const struct file *f, const char *context, bool allow_insecure,
 		    struct kube_config *c)
 {
-	struct context_arg chosen = { 0 };
-	struct cluster_arg cluster = { c, allow_insecure };
-	int r = with_entry(f, "contexts", "context", context, take_context, &chosen);
+	AUTO(free) char *cluster = NULL, *user = NULL;
+	struct err *err = f->root.err;
+	struct json_at in;
+	int r = entry(f, "contexts", "context", context, &in);
 
-	if (r == 0 && chosen.cluster)
-		r = with_entry(f, "clusters", "cluster", chosen.cluster, take_cluster, &cluster);
+	if (r < 0)
+		return r;
+	r = copy_text(json_member(&in, "cluster"), &cluster);
+	r = r ?: copy_text(json_member(&in, "user"), &user);
+	if (r == 0 && !cluster)
+		r = json_wrong(json_member(&in, "cluster"), "is missing");
+	if (r < 0)
+		return in_entry(r, err, "context", context);
+	r = entry(f, "clusters", "cluster", cluster, &in);
+	if (r < 0)
+		return r;
+	r = take_cluster(f, &in, allow_insecure, c);
+	if (r < 0)
+		return in_entry(r, err, "cluster", cluster);
 	/* Some API servers let anybody read Nodes; then there is no user. */
-	if (r == 0 && chosen.user)
-		r = with_entry(f, "users", "user", chosen.user, take_user, c);
-	free(chosen.cluster);
-	free(chosen.user);
-	return r;
+	r = user ? entry(f, "users", "user", user, &in) : 0;
+	if (r < 0 || !user)
+		return r;
+	return in_entry(take_user(f, &in, c), err, "user", user);
 }
 
 static int parse_tree(const char *text, size_t len, struct json_object **ret, struct err *err)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controller/leases/lease_api.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -131,21 +130,6 @@ void lease_wish_done(struct lease_wish *w)
 	*w = (struct lease_wish){ 0 };
 }
 
-static bool read_mac(const char *text, struct mac *ret)
-{
-	for (size_t i = 0; i < sizeof(ret->bytes); i++, text += 3) {
-		unsigned byte;
-
-		if (!isxdigit((unsigned char)text[0]) || !isxdigit((unsigned char)text[1]) ||
-		    text[2] != (i + 1 < sizeof(ret->bytes) ? ':' : '\0') ||
-		    sscanf(text, "%2x", &byte) != 1)
-			return false;
-		ret->bytes[i] = (uint8_t)byte;
-	}
-	/* A group's address belongs to no device. */
-	return !(ret->bytes[0] & 1) && memcmp(ret, &(struct mac){ { 0 } }, sizeof(*ret)) != 0;
-}
-
 static int read_public_ip(struct json_at at, struct address *ret)
 {
 	int r = json_read_address(at, ret);
@@ -185,7 +169,9 @@ static int read_backend_data(struct json_at at, struct lease_wish *w)
 	r = json_read_text(mac, 17, &text);
 	if (r <= 0)
 		return r;
-	return read_mac(text, &w->mac) ? 0 : json_refuse(mac, "is not the MAC address of a device");
+	return mac_parse(text, &w->mac) && mac_is_of_device(&w->mac)
+		       ? 0
+		       : json_refuse(mac, "is not the MAC address of a device");
 }
 
 static int read_attrs(const struct json_at *in, struct lease_wish *w)
@@ -254,30 +240,21 @@ int lease_wish_parse(enum lease_verb verb, const char *body, size_t len, struct 
 
 /* --- answers -------------------------------------------------------------------------------- */
 
-static void print_mac(const struct mac *mac, char *text, size_t room)
-{
-	const uint8_t *b = mac->bytes;
-
-	snprintf(text, room, "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4], b[5]);
-}
-
 /* Of a node with an agent: what a client of ours would have said of itself. */
 static int agent_attrs(const struct node *node, const struct config_vxlan *vxlan, char **ret)
 {
-	const struct mac none = { { 0 } };
 	struct json_out out = { 0 };
-	char mac[18];
+	char mac[MAC_TEXT];
 
-	if (!node || memcmp(&node->vtep.mac, &none, sizeof(none)) == 0)
+	if (!node || !mac_is_of_device(&node->vtep.mac))
 		return -ENODATA;
-	print_mac(&node->vtep.mac, mac, sizeof(mac));
 	json_out_open(&out, NULL, '{');
 	json_out_address(&out, "PublicIP",
 			 node->ipv4.address.family ? &node->ipv4.address : &node->ipv6.address);
 	json_out_text(&out, "BackendType", VXLAN);
 	json_out_open(&out, "BackendData", '{');
 	json_out_number(&out, "VNI", vxlan->vni);
-	json_out_text(&out, "VtepMAC", mac);
+	json_out_text(&out, "VtepMAC", mac_print(&node->vtep.mac, mac));
 	json_out_close(&out, '}');
 	json_out_close(&out, '}');
 	return json_out_take(&out, ret);

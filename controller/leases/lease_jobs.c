@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controller/leases/lease_jobs.h"
+#include "controller/leases/lease_server.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -58,7 +59,8 @@ struct job {
 TAILQ_HEAD(job_list, job);
 
 struct lease_jobs {
-	struct lease_jobs_options o;
+	const struct lease_server_options *o;
+	const struct lease_view *view;
 	struct job_list list;
 	struct timer tick;
 	size_t under_way;
@@ -97,16 +99,18 @@ static void on_calm(void *arg)
 	struct lease_jobs *j = arg;
 
 	memset(j->repeaters, 0, sizeof(j->repeaters));
-	health_clear(j->o.health, HEALTH_STORM);
+	health_clear(j->o->health, HEALTH_STORM);
 }
 
-int lease_jobs_new(const struct lease_jobs_options *options, struct lease_jobs **ret)
+int lease_jobs_new(const struct lease_server_options *options, const struct lease_view *view,
+		   struct lease_jobs **ret)
 {
 	struct lease_jobs *j = calloc(1, sizeof(*j));
 
 	if (!j)
 		return -ENOMEM;
-	j->o = *options;
+	j->o = options;
+	j->view = view;
 	TAILQ_INIT(&j->list);
 	j->tick = (struct timer){ .fn = on_tick, .arg = j };
 	j->calm = (struct timer){ .fn = on_calm, .arg = j };
@@ -120,8 +124,8 @@ void lease_jobs_free(struct lease_jobs *j)
 		return;
 	while (!TAILQ_EMPTY(&j->list))
 		job_free(TAILQ_FIRST(&j->list));
-	timer_clear(j->o.timers, &j->tick);
-	timer_clear(j->o.timers, &j->calm);
+	timer_clear(j->o->timers, &j->tick);
+	timer_clear(j->o->timers, &j->calm);
 	free(j);
 }
 
@@ -176,21 +180,21 @@ static void on_end(struct serve_request *request, enum serve_end why, void *arg)
 static void come_again(struct job *j, uint64_t ms)
 {
 	j->state = AGAIN;
-	j->until = timers_now(j->jobs->o.timers) + ms;
+	j->until = timers_now(j->jobs->o->timers) + ms;
 	if (!j->jobs->tick.set)
-		timer_set(j->jobs->o.timers, &j->jobs->tick, TICK_MS, TICK_MS / 4);
+		timer_set(j->jobs->o->timers, &j->jobs->tick, TICK_MS, TICK_MS / 4);
 }
 
 static void applied(struct job *j, int64_t revision)
 {
 	j->state = APPLIED;
 	j->revision = revision;
-	j->until = timers_now(j->jobs->o.timers) + SEEN_MS;
+	j->until = timers_now(j->jobs->o->timers) + SEEN_MS;
 	/* One that only read changed nothing that the view could see. */
-	if (j->repeated || revision <= j->jobs->o.view->mirror.revision)
+	if (j->repeated || revision <= j->jobs->view->mirror.revision)
 		answer(j);
 	else if (!j->jobs->tick.set)
-		timer_set(j->jobs->o.timers, &j->jobs->tick, TICK_MS, TICK_MS / 4);
+		timer_set(j->jobs->o->timers, &j->jobs->tick, TICK_MS, TICK_MS / 4);
 }
 
 /* What nobody but an operator can mend; all else passes. */
@@ -238,16 +242,16 @@ static bool is_busy(const char *network, const struct prefix *block, void *arg)
 
 static int read_clock(const struct lease_jobs *j, struct lease_clock *ret)
 {
-	uint32_t recent = j->o.ttl / RECENT_PART;
+	uint32_t recent = j->o->ttl / RECENT_PART;
 	uint64_t random[2];
 
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
 		return -EIO;
 	clock_utc_text(ret->now);
 	ret->seconds = time(NULL);
-	clock_utc_of(ret->seconds + j->o.ttl, ret->expires);
+	clock_utc_of(ret->seconds + j->o->ttl, ret->expires);
 	recent = recent < RECENT_MAX_S ? recent : RECENT_MAX_S;
-	clock_utc_of(ret->seconds + j->o.ttl - recent + 1, ret->recent);
+	clock_utc_of(ret->seconds + j->o->ttl - recent + 1, ret->recent);
 	snprintf(ret->token, sizeof(ret->token), "%016" PRIx64, random[0]);
 	ret->random = random[1];
 	return 0;
@@ -261,16 +265,16 @@ static void note_repeat(struct lease_jobs *jobs, const struct job *j)
 
 	if (r->hash != hash)
 		*r = (struct repeater){ .hash = hash };
-	timer_set(jobs->o.timers, &jobs->calm, CALM_MS, CALM_MS / 10);
-	if (++r->n < REPEATS_WARN || health_reason(jobs->o.health, HEALTH_STORM))
+	timer_set(jobs->o->timers, &jobs->calm, CALM_MS, CALM_MS / 10);
+	if (++r->n < REPEATS_WARN || health_reason(jobs->o->health, HEALTH_STORM))
 		return;
 	address_print(&j->wish.public_ip, holder);
 	health_set(
-		jobs->o.health, HEALTH_STORM, LOG_LEVEL_WARNING,
+		jobs->o->health, HEALTH_STORM, LOG_LEVEL_WARNING,
 		"client %s keeps renewing its lease of %s: leases last %u s, and it renews them as "
 		"long before their end (flannel's clients: 3600 s). Such renewals are delayed and "
 		"extend nothing: start all controllers with a longer --lease-ttl, such as 86400",
-		holder, prefix_print(&j->wish.subnet, subnet), jobs->o.ttl);
+		holder, prefix_print(&j->wish.subnet, subnet), jobs->o->ttl);
 }
 
 static void start(struct job *j)
@@ -281,7 +285,7 @@ static void start(struct job *j)
 	struct err err = { "" };
 	enum lease_verdict verdict;
 
-	if (!lease_view_ready(jobs->o.view)) {
+	if (!lease_view_ready(jobs->view)) {
 		unavailable(j, "the keys of etcd are still being read");
 		return;
 	}
@@ -289,7 +293,7 @@ static void start(struct job *j)
 		unavailable(j, "cannot get a random number");
 		return;
 	}
-	verdict = lease_decide(jobs->o.view, &j->call, &j->wish, &clock, j->tries > 0, is_busy, j,
+	verdict = lease_decide(jobs->view, &j->call, &j->wish, &clock, j->tries > 0, is_busy, j,
 			       &decision, &err);
 	if (verdict != LEASE_DO) {
 		if (verdict == LEASE_NO_MEMORY)
@@ -313,7 +317,7 @@ static void start(struct job *j)
 		return;
 	}
 	j->state = SENT;
-	if (plan_send(jobs->o.store, jobs->o.prefix, &decision.plans.v[0], NULL, 0, TIMEOUT_MS,
+	if (plan_send(jobs->o->store, jobs->o->prefix, &decision.plans.v[0], NULL, 0, TIMEOUT_MS,
 		      on_reply, j, &j->pending) < 0)
 		unavailable(j, "out of memory");
 	else
@@ -322,8 +326,8 @@ static void start(struct job *j)
 
 static void look_once(struct lease_jobs *jobs)
 {
-	uint64_t now = timers_now(jobs->o.timers);
-	int64_t seen = jobs->o.view->mirror.revision;
+	uint64_t now = timers_now(jobs->o->timers);
+	int64_t seen = jobs->view->mirror.revision;
 	struct job *next;
 	bool waits = false;
 
@@ -338,7 +342,7 @@ static void look_once(struct lease_jobs *jobs)
 			waits = waits || j->state == APPLIED || j->state == AGAIN;
 	}
 	if (waits && !jobs->tick.set)
-		timer_set(jobs->o.timers, &jobs->tick, TICK_MS, TICK_MS / 4);
+		timer_set(jobs->o->timers, &jobs->tick, TICK_MS, TICK_MS / 4);
 }
 
 /* Answers may come from within; the list is walked by one at a time. */

@@ -21,15 +21,10 @@
 
 struct lease_jobs;
 
-struct lease_jobs_options {
-	struct store *store;
-	struct timers *timers;
-	const char *prefix;
-	const struct lease_view *view;
-	struct health *health;
-	uint32_t ttl; /* s */
-};
-int lease_jobs_new(const struct lease_jobs_options *options, struct lease_jobs **ret);
+/* Both are borrowed. */
+struct lease_server_options;
+int lease_jobs_new(const struct lease_server_options *options, const struct lease_view *view,
+		   struct lease_jobs **ret);
 /* Those who wait are answered by their server's end. */
 void lease_jobs_free(struct lease_jobs *j);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controller/leases/lease_polls.h"
+#include "controller/leases/lease_server.h"
 
 #include <errno.h>
 #include <string.h>
@@ -25,7 +26,8 @@ struct poll {
 TAILQ_HEAD(poll_list, poll);
 
 struct lease_polls {
-	struct lease_polls_options o;
+	const struct lease_server_options *o;
+	const struct lease_view *view;
 	struct poll_list list;
 	size_t n;
 	bool doubt;
@@ -42,13 +44,15 @@ void lease_answer_done(void *answer)
 	serve_shared_unref(answer);
 }
 
-int lease_polls_new(const struct lease_polls_options *options, struct lease_polls **ret)
+int lease_polls_new(const struct lease_server_options *options, const struct lease_view *view,
+		    struct lease_polls **ret)
 {
 	struct lease_polls *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
-	p->o = *options;
+	p->o = options;
+	p->view = view;
 	TAILQ_INIT(&p->list);
 	*ret = p;
 	return 0;
@@ -105,7 +109,7 @@ static void reply_snapshot(const struct lease_polls *p, struct serve_request *re
 
 	if (kept && *kept)
 		serve_reply_shared(request, *kept);
-	else if (lease_view_since(p->o.view, network, one, cursor, &text) < 0)
+	else if (lease_view_since(p->view, network, one, cursor, &text) < 0)
 		serve_reply_error(request, 503, 11, NULL, "out of memory");
 	else
 		reply(request, text, kept);
@@ -149,9 +153,9 @@ static const struct prefix *one_of(const struct poll *q)
 void lease_polls_look(struct lease_polls *p)
 {
 	struct poll *next;
-	bool doubt = p->doubt, recovering = lease_view_recovering(p->o.view);
+	bool doubt = p->doubt, recovering = lease_view_recovering(p->view);
 
-	if (!lease_view_ready(p->o.view))
+	if (!lease_view_ready(p->view))
 		return;
 	p->doubt = false;
 	for (struct poll *q = TAILQ_FIRST(&p->list); q; q = next) {
@@ -203,10 +207,10 @@ static void send_probe(struct lease_polls *p)
 	char key[KEY_FULL_TEXT];
 
 	p->probe_again = p->probe != NULL;
-	if (p->probe || key_full(p->o.prefix, "config", key) < 0)
+	if (p->probe || key_full(p->o->prefix, "config", key) < 0)
 		return;
 	p->round++;
-	store_get(p->o.store, key, PROBE_MS, on_probe, p, &p->probe);
+	store_get(p->o->store, key, PROBE_MS, on_probe, p, &p->probe);
 }
 
 /* --- waiting -------------------------------------------------------------------------------- */
@@ -234,7 +238,7 @@ static void wait_for_change(struct lease_polls *p, struct serve_request *request
 		poll_free(q);
 		return;
 	}
-	if (cursor <= p->o.view->mirror.revision || cursor <= p->known)
+	if (cursor <= p->view->mirror.revision || cursor <= p->known)
 		return;
 	/* One that is under way was asked before this client came. */
 	q->probe = p->round + 1;

@@ -20,12 +20,10 @@ struct lease_polls;
 	"etcd went back: leases are shown again when all nodes have reported their blocks; renew " \
 	"your lease"
 
-struct lease_polls_options {
-	struct store *store;
-	const char *prefix;
-	struct lease_view *view; /* its answers are of lease_answer_done() */
-};
-int lease_polls_new(const struct lease_polls_options *options, struct lease_polls **ret);
+/* Both are borrowed; the view's answers are of lease_answer_done(). */
+struct lease_server_options;
+int lease_polls_new(const struct lease_server_options *options, const struct lease_view *view,
+		    struct lease_polls **ret);
 void lease_polls_free(struct lease_polls *p);
 
 /* A snapshot at once, with a next of NULL; else the first change after it. one: of this subnet. */

@@ -370,19 +370,8 @@ static int open_parts(struct lease_server *s, struct err *err)
 	if (s->o.files.certificate[0])
 		r = serve_tls_new(&s->o.files, &s->tls, err);
 	r = r < 0 ? r : lease_view_new(lease_answer_done, &s->view);
-	r = r < 0 ? r
-		  : lease_polls_new(&(struct lease_polls_options){ .store = s->o.store,
-								   .prefix = s->o.prefix,
-								   .view = s->view },
-				    &s->polls);
-	r = r < 0 ? r
-		  : lease_jobs_new(&(struct lease_jobs_options){ .store = s->o.store,
-								 .timers = s->o.timers,
-								 .prefix = s->o.prefix,
-								 .view = s->view,
-								 .health = s->o.health,
-								 .ttl = s->o.ttl },
-				   &s->jobs);
+	r = r < 0 ? r : lease_polls_new(&s->o, s->view, &s->polls);
+	r = r < 0 ? r : lease_jobs_new(&s->o, s->view, &s->jobs);
 	r = r < 0 ? r : sd_event_add_defer(s->o.event, &s->settle, on_settle, s);
 	r = r < 0 ? r : sd_event_source_set_enabled(s->settle, SD_EVENT_OFF);
 	return r < 0 ? r : start_watch(s);
@@ -469,7 +458,7 @@ void lease_server_metrics(const struct lease_server *s, struct metrics *m)
 	metrics_count(m, LABELS({ "reason", "bad-request" }), s->refused);
 	metrics_count(m, LABELS({ "reason", "refused" }), stats.refused);
 	metrics_count(m, LABELS({ "reason", "unavailable" }), stats.unavailable);
-	metrics_family(m, "roost_lease_conflicts_total", METRIC_COUNTER,
-		       "Transactions for clients that met a change and were decided again.");
-	metrics_count(m, NULL, stats.again);
+	metrics_one(m, "roost_lease_conflicts_total", METRIC_COUNTER,
+		    "Transactions for clients that met a change and were decided again.",
+		    (double)stats.again);
 }

@@ -2,6 +2,8 @@
 /* Ethernet addresses. */
 #pragma once
 
+#include <ctype.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,4 +27,21 @@ static inline const char *mac_print(const struct mac *mac, char text[MAC_TEXT])
 	snprintf(text, MAC_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4],
 		 b[5]);
 	return text;
+}
+
+/* Of either case. */
+static inline bool mac_parse(const char *text, struct mac *ret)
+{
+	for (size_t i = 0; i < sizeof(ret->bytes); i++, text += 3)
+		if (!isxdigit((unsigned char)text[0]) || !isxdigit((unsigned char)text[1]) ||
+		    text[2] != (i + 1 < sizeof(ret->bytes) ? ':' : '\0') ||
+		    sscanf(text, "%2hhx", &ret->bytes[i]) != 1)
+			return false;
+	return true;
+}
+
+/* Neither zero nor a group's, which the lowest bit of the first byte marks. */
+static inline bool mac_is_of_device(const struct mac *mac)
+{
+	return !(mac->bytes[0] & 1) && mac_compare(mac, &(const struct mac){ { 0 } }) != 0;
 }

@@ -186,22 +186,11 @@ static int read_addresses(struct json_at runtime, struct json_at args, const cha
 
 /* --- MAC address and DNS -------------------------------------------------------------------- */
 
-/* Of one device: neither all zero nor a group's, whose lowest bit of the first byte is set. */
-static bool mac_parse(const char *text, struct mac *ret)
+static bool device_mac_parse(const char *text, struct mac *ret)
 {
-	static const struct mac none;
 	struct mac mac;
 
-	if (strlen(text) != 17 || strspn(text, "0123456789abcdefABCDEF:") != 17)
-		return false;
-	for (size_t i = 0; i < sizeof(mac.bytes); i++, text += 3) {
-		char *end;
-
-		mac.bytes[i] = (uint8_t)strtoul(text, &end, 16);
-		if (end != text + 2)
-			return false;
-	}
-	if (memcmp(&mac, &none, sizeof(mac)) == 0 || mac.bytes[0] & 1)
+	if (!mac_parse(text, &mac) || !mac_is_of_device(&mac))
 		return false;
 	*ret = mac;
 	return true;
@@ -217,7 +206,7 @@ static int read_mac(struct json_at runtime, struct json_at args, const char *cni
 
 	if (r < 0)
 		return r;
-	if (r > 0 && mac_parse(text, ret))
+	if (r > 0 && device_mac_parse(text, ret))
 		return 0;
 	if (r > 0) {
 		json_refuse(at, "is not the MAC address of a device");
@@ -225,9 +214,9 @@ static int read_mac(struct json_at runtime, struct json_at args, const char *cni
 	}
 	at = cni_member(&args, "mac");
 	if (json_object_is_type(at.value, json_type_string) &&
-	    mac_parse(json_object_get_string(at.value), ret))
+	    device_mac_parse(json_object_get_string(at.value), ret))
 		return 0;
-	if (!*cni_args_mac || mac_parse(cni_args_mac, ret))
+	if (!*cni_args_mac || device_mac_parse(cni_args_mac, ret))
 		return 0;
 	return cni_fail(e, CNI_CODE_ENVIRONMENT,
 			"invalid MAC in CNI_ARGS: \"%s\" is not the MAC address of a device",

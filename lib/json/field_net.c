@@ -153,36 +153,16 @@ const struct field_type field_range = {
 
 /* --- MAC address ---------------------------------------------------------------------------- */
 
-static int hex_digit(char c)
-{
-	const char *digits = "0123456789abcdef", *p = c ? strchr(digits, c) : NULL;
-
-	return p ? (int)(p - digits) : -1;
-}
-
-static bool mac_parse(const char *text, struct mac *ret)
-{
-	for (size_t i = 0; i < sizeof(ret->bytes); i++, text += 3) {
-		int high = hex_digit(text[0]), low = high < 0 ? -1 : hex_digit(text[1]);
-
-		if (low < 0 || text[2] != (i + 1 < sizeof(ret->bytes) ? ':' : '\0'))
-			return false;
-		ret->bytes[i] = (uint8_t)(high << 4 | low);
-	}
-	return true;
-}
-
 static int mac_read(const struct field *f, struct json_at in, void *at)
 {
-	static const struct mac none;
 	const char *text;
 	struct mac mac;
 	int r = json_read_text(in, JSON_STRING_MAX, &text);
 
 	if (r < 0)
 		return r;
-	/* The lowest bit of the first byte marks groups: no device has such an address. */
-	if (!mac_parse(text, &mac) || memcmp(&mac, &none, sizeof(mac)) == 0 || mac.bytes[0] & 1)
+	/* Records have lower case: equal addresses are equal texts. */
+	if (!mac_parse(text, &mac) || !mac_is_of_device(&mac) || text[strcspn(text, "ABCDEF")])
 		return json_refuse(in, "is not the MAC address of a device, such as "
 				       "\"02:00:0a:01:00:05\"");
 	*(struct mac *)at = mac;
@@ -192,12 +172,9 @@ static int mac_read(const struct field *f, struct json_at in, void *at)
 static int mac_write(const struct field *f, const void *at, const void *usual,
 		     struct json_object **ret)
 {
-	const uint8_t *b = ((const struct mac *)at)->bytes;
-	char text[18];
+	char text[MAC_TEXT];
 
-	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4],
-		 b[5]);
-	return text_value(text, ret);
+	return text_value(mac_print(at, text), ret);
 }
 
 static bool mac_equal(const struct field *f, const void *a, const void *b)

@@ -424,7 +424,7 @@ struct subject {
 static const char *label_value(const struct selector *s, const struct step *key,
 			       const struct subject *of)
 {
-	if (of->node && is_text(s, key, "kubernetes.io/hostname"))
+	if (of->node && is_text(s, key, LABEL_HOSTNAME))
 		return of->node;
 	for (size_t i = 0; i < of->labels->n; i++)
 		if (is_text(s, key, of->labels->v[i].key))

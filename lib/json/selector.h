@@ -46,6 +46,8 @@ AUTO_DEFINE(struct selector *, selector_free)
 
 /* A NULL selector means all. */
 bool selector_matches(const struct selector *s, const struct labels *labels);
+/* The label that every node has without a record saying so. */
+#define LABEL_HOSTNAME "kubernetes.io/hostname"
 /* The same of a node: whatever its record says, its label kubernetes.io/hostname is its name. */
 bool selector_selects(const struct selector *s, const struct labels *labels, const char *node);
 

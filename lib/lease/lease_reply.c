@@ -66,20 +66,6 @@ int lease_network_read(const char *text, size_t len, struct lease_network *ret, 
 
 /* --- leases --------------------------------------------------------------------------------- */
 
-static bool read_mac(const char *text, struct mac *ret)
-{
-	unsigned b[6];
-	int end = 0;
-
-	if (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x%n", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5],
-		   &end) != 6 ||
-	    text[end] || b[0] & 1)
-		return false;
-	for (size_t i = 0; i < 6; i++)
-		ret->bytes[i] = (uint8_t)b[i];
-	return true;
-}
-
 /* RFC 3339 with any offset, as Go prints it. Before 1970, such as Go's zero time: never. */
 static int read_time(struct json_at at, int64_t *ret)
 {
@@ -118,7 +104,8 @@ static void read_attrs(struct json_at attrs, struct lease *ret)
 		ret->holder = holder;
 	backend = json_member(&attrs, "BackendData");
 	if (json_read_text(json_member(&backend, "VtepMAC"), 32, &text) > 0)
-		read_mac(text, &ret->mac);
+		if (!mac_parse(text, &ret->mac) || !mac_is_of_device(&ret->mac))
+			ret->mac = (struct mac){ { 0 } };
 }
 
 static int read_lease(struct json_at at, struct lease *ret)
@@ -239,16 +226,13 @@ void lease_changes_done(struct lease_changes *c)
 
 static void print_attrs(struct json_out *out, const struct lease *lease, uint32_t vni)
 {
-	const uint8_t *b = lease->mac.bytes;
-	char mac[18];
+	char mac[MAC_TEXT];
 
-	snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4],
-		 b[5]);
 	json_out_address(out, "PublicIP", &lease->holder);
 	json_out_text(out, "BackendType", "vxlan");
 	json_out_open(out, "BackendData", '{');
 	json_out_number(out, "VNI", vni);
-	json_out_text(out, "VtepMAC", mac);
+	json_out_text(out, "VtepMAC", mac_print(&lease->mac, mac));
 	json_out_close(out, '}');
 }
 
