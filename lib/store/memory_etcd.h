@@ -67,7 +67,8 @@ size_t memory_history_from(const struct memory_etcd *e, int64_t revision);
 /* Forgets what was before this revision. */
 void memory_history_trim(struct memory_etcd *e, int64_t revision);
 
-/* memory_etcd_txn.c */
+/* --- transactions ---------------------------------------------------------------------------- */
+
 void memory_txn(struct memory_etcd *e, const struct store_txn *txn, struct memory_answer *ret);
 void memory_answer_done(struct memory_answer *a);
 /* At the revision to come; the caller then raises it. */
@@ -75,8 +76,8 @@ void memory_put(struct memory_etcd *e, const struct store_op *op);
 /* How many. */
 size_t memory_delete(struct memory_etcd *e, const char *key, const char *range_end);
 
-/* memory_etcd_lease.c */
-bool memory_lease_exists(const struct memory_etcd *e, int64_t id);
+/* --- leases ---------------------------------------------------------------------------------- */
+
 void memory_lease_grant(struct memory_etcd *e, int64_t id, int64_t ttl, struct memory_answer *ret);
 void memory_lease_keepalive(struct memory_etcd *e, int64_t id, struct memory_answer *ret);
 void memory_lease_revoke(struct memory_etcd *e, int64_t id, struct memory_answer *ret);

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "lib/store/store_ops.h"
+#include "lib/store/txn.h"
 
 #define DEFAULT_TIMEOUT_MS 8000
 
@@ -43,13 +44,7 @@ int store_get(struct store *s, const char *key, uint32_t timeout_ms, store_reply
 int store_put(struct store *s, const char *key, const char *value, int64_t lease,
 	      uint32_t timeout_ms, store_reply_fn *fn, void *arg, struct store_call **ret_call)
 {
-	struct store_op op = {
-		.kind = STORE_PUT,
-		.key = key,
-		.value = value,
-		.value_len = strlen(value),
-		.lease = lease,
-	};
+	struct store_op op = op_put_leased(key, value, lease);
 
 	return single(s, &op, timeout_ms, fn, arg, ret_call);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/store/store_ops.h"
+#include "lib/store/txn.h"
 
 struct settle {
 	struct store_call base;
@@ -98,30 +99,19 @@ static void on_fenced(const struct store_reply *reply, void *arg)
 /* Raise the fence, or find it raised; look at the witness in the same moment. */
 static int raise_fence(struct settle *t)
 {
-	const struct store_compare unchanged = {
-		.key = t->fence,
-		.target = STORE_MOD_REVISION,
-		.relation = STORE_EQUAL,
-		.number = t->fence_revision,
-	};
-	const struct store_op look = { .kind = STORE_GET, .key = t->witness };
-	const struct store_op raise[] = {
-		{ .kind = STORE_PUT, .key = t->fence, .keep_value = true, .keep_lease = true },
-		look,
-	};
-	const struct store_op read[] = { { .kind = STORE_GET, .key = t->fence }, look };
-	const struct store_txn txn = {
-		.compares = &unchanged,
-		.n_compares = 1,
-		.success = raise,
-		.n_success = 2,
-		.failure = read,
-		.n_failure = 2,
-		.repeatable = true,
-		.persistent = true,
+	const struct store_op raise = {
+		.kind = STORE_PUT, .key = t->fence, .keep_value = true, .keep_lease = true
 	};
 
-	return store_txn(t->store, &txn, STORE_FOREVER, on_fenced, t, &t->inner);
+	return store_txn(t->store,
+			 &(struct store_txn){
+				 TXN_IF(if_unchanged(t->fence, t->fence_revision)),
+				 TXN_THEN(raise, op_get(t->witness)),
+				 TXN_ELSE(op_get(t->fence), op_get(t->witness)),
+				 .repeatable = true,
+				 .persistent = true,
+			 },
+			 STORE_FOREVER, on_fenced, t, &t->inner);
 }
 
 /* --- the txn itself ------------------------------------------------------------------------- */

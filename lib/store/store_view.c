@@ -2,8 +2,9 @@
 #include "lib/store/store_view.h"
 
 #include <errno.h>
-#include <search.h>
 #include <string.h>
+
+#include "lib/base/array.h"
 
 struct known {
 	int64_t mod_revision;
@@ -12,22 +13,10 @@ struct known {
 };
 
 struct store_view {
-	void *tree; /* tsearch, by key */
-	size_t count;
+	ARRAY(struct known *) known; /* by key */
 	uint32_t list;
 	bool anew;
 };
-
-static int by_key(const void *a, const void *b)
-{
-	return strcmp(((const struct known *)a)->key, ((const struct known *)b)->key);
-}
-
-/* Look-ups compare a bare key: a struct known whose key lies elsewhere cannot be made. */
-static int key_first(const void *a, const void *b)
-{
-	return strcmp(a, ((const struct known *)b)->key);
-}
 
 int store_view_new(struct store_view **ret)
 {
@@ -39,20 +28,22 @@ void store_view_free(struct store_view *v)
 {
 	if (!v)
 		return;
-	tdestroy(v->tree, free);
+	for (size_t i = 0; i < v->known.n; i++)
+		free(v->known.v[i]);
+	array_done(&v->known);
 	free(v);
 }
 
 size_t store_view_count(const struct store_view *v)
 {
-	return v->count;
+	return v->known.n;
 }
 
 static struct known *find(const struct store_view *v, const char *key)
 {
-	struct known *const *node = tfind(key, &v->tree, key_first);
+	struct known *const *found = array_find(v->known.v, v->known.n, x, strcmp((*x)->key, key));
 
-	return node ? *node : NULL;
+	return found ? *found : NULL;
 }
 
 bool store_view_knows(const struct store_view *v, const char *key, int64_t mod_revision)
@@ -64,26 +55,19 @@ bool store_view_knows(const struct store_view *v, const char *key, int64_t mod_r
 
 static struct known *add(struct store_view *v, const char *key)
 {
+	size_t i = array_place(v->known.v, v->known.n, x, strcmp((*x)->key, key));
 	size_t len = strlen(key) + 1;
-	struct known *k = malloc(sizeof(*k) + len);
+	struct known *k = malloc(sizeof(*k) + len), **place;
 
-	if (!k)
-		return NULL;
-	*k = (struct known){ .mod_revision = 0, .list = v->list };
-	memcpy(k->key, key, len);
-	if (!tsearch(k, &v->tree, by_key)) {
+	place = k ? array_insert(&v->known, i) : NULL;
+	if (!place) {
 		free(k);
 		return NULL;
 	}
-	v->count++;
+	*k = (struct known){ .mod_revision = 0, .list = v->list };
+	memcpy(k->key, key, len);
+	*place = k;
 	return k;
-}
-
-static void forget(struct store_view *v, struct known *k)
-{
-	tdelete(k, &v->tree, by_key);
-	v->count--;
-	free(k);
 }
 
 void store_view_list_begin(struct store_view *v, bool anew)
@@ -111,35 +95,25 @@ int store_view_listed(struct store_view *v, const char *key, int64_t mod_revisio
 	return 1;
 }
 
-struct sweep {
-	struct known **gone;
-	size_t n;
-	uint32_t list;
-};
-
-static void collect_unlisted(const void *node, VISIT visit, void *arg)
-{
-	struct sweep *s = arg;
-	struct known *k = *(struct known *const *)node;
-
-	if ((visit == postorder || visit == leaf) && k->list != s->list)
-		s->gone[s->n++] = k;
-}
-
 int store_view_list_end(struct store_view *v, int64_t revision,
 			void (*gone)(const char *key, int64_t revision, void *arg), void *arg)
 {
-	/* Collected first: the tree must not change under the walk, nor under the callbacks. */
-	AUTO(free) struct known **unlisted = calloc(v->count ?: 1, sizeof(struct known *));
-	struct sweep s = { unlisted, 0, v->list };
+	/* Taken out first: the view must not change under the callbacks. */
+	AUTO(free) struct known **unlisted = calloc(v->known.n ?: 1, sizeof(struct known *));
+	size_t n = 0, kept = 0;
 
 	if (!unlisted)
 		return -ENOMEM;
-	twalk_r(v->tree, collect_unlisted, &s);
 	v->anew = false;
-	for (size_t i = 0; i < s.n; i++) {
-		gone(s.gone[i]->key, revision, arg);
-		forget(v, s.gone[i]);
+	for (size_t i = 0; i < v->known.n; i++)
+		if (v->known.v[i]->list == v->list)
+			v->known.v[kept++] = v->known.v[i];
+		else
+			unlisted[n++] = v->known.v[i];
+	v->known.n = kept;
+	for (size_t i = 0; i < n; i++) {
+		gone(unlisted[i]->key, revision, arg);
+		free(unlisted[i]);
 	}
 	return 0;
 }
@@ -160,10 +134,12 @@ int store_view_put(struct store_view *v, const char *key, int64_t mod_revision)
 
 int store_view_deleted(struct store_view *v, const char *key, int64_t mod_revision)
 {
-	struct known *k = find(v, key);
+	size_t i = array_place(v->known.v, v->known.n, x, strcmp((*x)->key, key));
+	struct known *k = i < v->known.n ? v->known.v[i] : NULL;
 
-	if (!k || k->mod_revision >= mod_revision)
+	if (!k || strcmp(k->key, key) != 0 || k->mod_revision >= mod_revision)
 		return 0;
-	forget(v, k);
+	array_remove(&v->known, i);
+	free(k);
 	return 1;
 }
