@@ -11,8 +11,8 @@
 
 #include "cni/ask.h"
 #include "cni/fault.h"
-#include "cni/giver.h"
 #include "cni/inside.h"
+#include "cni/ipam_plugin.h"
 #include "cni/verbs.h"
 #include "cni/veth.h"
 
@@ -20,7 +20,7 @@
 struct add {
 	const struct cni_call *call;
 	struct roost_conf conf;
-	struct giver giver;
+	struct ipam_plugin ipam;
 	struct netns netns;
 	struct netlink *host, *inside;
 	struct plugin_given given;
@@ -47,7 +47,7 @@ static int look(struct add *a, struct cni_error *e)
 	int r = roost_conf_read(a->call, &a->conf, e);
 
 	if (r == 0)
-		r = giver_choose(a->call, &a->giver, e);
+		r = ipam_plugin_choose(a->call, &a->ipam, e);
 	if (r == 0)
 		r = netns_open(env->netns, env->netns_override, &a->netns, e);
 	if (r < 0)
@@ -64,7 +64,7 @@ static int look(struct add *a, struct cni_error *e)
 
 static int get_addresses(struct add *a, struct cni_error *e)
 {
-	int r = giver_add(&a->giver, a->call, &a->conf, &a->given, e);
+	int r = ipam_plugin_add(&a->ipam, a->call, &a->conf, &a->given, e);
 
 	if (r < 0)
 		return r;
@@ -91,7 +91,7 @@ static int plan(struct add *a, struct cni_error *e)
 	int r = 0;
 
 	/* The agent's own IPAM has told it with the addresses. */
-	if (a->conf.mtu == 0 && !(a->giver.own && a->given.reply))
+	if (a->conf.mtu == 0 && !(a->ipam.own && a->given.reply))
 		r = ask_mtu(a->call, &mtu, e);
 	if (r == 0)
 		r = sandbox_plan(&a->call->env, &a->conf, &a->given.result, mtu, &mac, &a->pod, e);
@@ -116,8 +116,8 @@ static int plumb(struct add *a, struct cni_error *e)
 
 static int attach(struct add *a, struct cni_error *e)
 {
-	int r = ask_attach(a->call, &a->conf, &a->pod, giver_name(&a->giver, a->call, &a->given),
-			   e);
+	int r = ask_attach(a->call, &a->conf, &a->pod,
+			   ipam_plugin_name(&a->ipam, a->call, &a->given), e);
 
 	/* An agent that refuses has undone its part; of one that is silent nobody knows. */
 	a->may_be_attached = r == 0 || r == -ETIMEDOUT || r == -ECONNRESET || r == -EBADMSG;
@@ -136,8 +136,8 @@ static void undo(struct add *a)
 	if (a->may_be_attached && !a->given.existing)
 		ask_detach(a->call, &deadline);
 	/* Our own addresses went with that. */
-	if (a->has_addresses && !(a->giver.own && a->may_be_attached))
-		giver_undo(&a->giver, a->call, &a->given);
+	if (a->has_addresses && !(a->ipam.own && a->may_be_attached))
+		ipam_plugin_undo(&a->ipam, a->call, &a->given);
 }
 
 int roost_add(const struct cni_call *call, char **ret_output, struct cni_error *e)

@@ -6,7 +6,7 @@
 #include "cni/veth.h"
 #include "ipam/plugin/plugin.h"
 #include "lib/base/files.h"
-#include "lib/cni/cni_ipam.h"
+#include "lib/cni/cni_assign.h"
 #include "lib/cni/cni_spool.h"
 #include "lib/json/json_out.h"
 
@@ -125,11 +125,6 @@ int ask_gc(const struct cni_call *call, const struct cni_attachments *valid, str
 	if (cni_gc_body(&call->conf, valid, &body) < 0)
 		return cni_no_memory(e);
 	return plugin_ask(call, "POST", "/v1/gc", body, &call->deadline, &reply, e);
-}
-
-int ask_ready(const struct cni_call *call, struct cni_error *e)
-{
-	return plugin_ask_status(call, "/v1/ready", e);
 }
 
 int ask_mtu(const struct cni_call *call, uint32_t *ret, struct cni_error *e)

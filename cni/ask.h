@@ -20,6 +20,5 @@ int ask_check(const struct cni_call *call, const struct roost_conf *conf, const 
 void ask_detach(const struct cni_call *call, const struct deadline *deadline);
 
 int ask_gc(const struct cni_call *call, const struct cni_attachments *valid, struct cni_error *e);
-int ask_ready(const struct cni_call *call, struct cni_error *e);
 /* That of the node's uplink; 0: not known. */
 int ask_mtu(const struct cni_call *call, uint32_t *ret, struct cni_error *e);

@@ -10,16 +10,16 @@
 #include <string.h>
 
 #include "cni/ask.h"
-#include "cni/giver.h"
 #include "cni/inside.h"
+#include "cni/ipam_plugin.h"
 #include "cni/verbs.h"
 #include "lib/cni/cni_ipam.h"
 
 /* The index of the pod's interface in prev, or -EINVAL. */
 static int find_interface(const struct cni_result *prev, const char *ifname, struct cni_error *e)
 {
-	for (size_t i = 0; i < prev->n_interfaces; i++) {
-		const struct cni_interface *f = &prev->interfaces[i];
+	for (size_t i = 0; i < prev->interfaces.n; i++) {
+		const struct cni_interface *f = &prev->interfaces.v[i];
 
 		if (f->name && strcmp(f->name, ifname) == 0 && f->sandbox && *f->sandbox)
 			return (int)i;
@@ -30,12 +30,12 @@ static int find_interface(const struct cni_result *prev, const char *ifname, str
 static int take_addresses(const struct cni_result *prev, int interface, struct sandbox *pod,
 			  struct cni_error *e)
 {
-	pod->addresses = calloc(prev->n_ips ?: 1, sizeof(*pod->addresses));
+	pod->addresses = calloc(prev->ips.n ?: 1, sizeof(*pod->addresses));
 	if (!pod->addresses)
 		return cni_no_memory(e);
-	for (size_t i = 0; i < prev->n_ips; i++)
-		if (prev->ips[i].interface == interface)
-			pod->addresses[pod->n_addresses++] = prev->ips[i].address.address;
+	for (size_t i = 0; i < prev->ips.n; i++)
+		if (prev->ips.v[i].interface == interface)
+			pod->addresses[pod->n_addresses++] = prev->ips.v[i].address.address;
 	if (pod->n_addresses == 0)
 		return cni_fail(e, CNI_CODE_CONFIG, "\"prevResult\" has no address of %s",
 				pod->ifname);
@@ -44,11 +44,11 @@ static int take_addresses(const struct cni_result *prev, int interface, struct s
 
 static int take_routes(const struct cni_result *prev, struct sandbox *pod, struct cni_error *e)
 {
-	pod->routes = calloc(prev->n_routes ?: 1, sizeof(*pod->routes));
+	pod->routes = calloc(prev->routes.n ?: 1, sizeof(*pod->routes));
 	if (!pod->routes)
 		return cni_no_memory(e);
-	for (size_t i = 0; i < prev->n_routes; i++) {
-		const struct cni_route *r = &prev->routes[i];
+	for (size_t i = 0; i < prev->routes.n; i++) {
+		const struct cni_route *r = &prev->routes.v[i];
 		const struct address gateway = pod_gateway(r->dst.address.family);
 
 		if (address_compare(&r->gw, &gateway) == 0 &&
@@ -72,7 +72,7 @@ static int recall(const struct cni_call *call, const struct roost_conf *conf, st
 	i = find_interface(&conf->prev, pod.ifname, e);
 	if (i < 0)
 		return i;
-	mac = conf->prev.interfaces[i].mac;
+	mac = conf->prev.interfaces.v[i].mac;
 	snprintf(pod.mac_text, sizeof(pod.mac_text), "%s", mac ?: "");
 	pod_link_name(call->env.container, pod.ifname, pod.link);
 	r = take_addresses(&conf->prev, i, &pod, e);
@@ -100,34 +100,34 @@ static int check_inside(const struct cni_call *call, const struct sandbox *pod, 
 	return inside_check(inside, pod, e);
 }
 
-/* Fixed addresses of the configuration are held by nobody; see giver_name(). */
-static const char *giver_of(const struct giver *giver, const struct cni_call *call,
-			    const struct roost_conf *conf, struct cni_error *e)
+/* Fixed addresses of the configuration are held by nobody; see ipam_plugin_name(). */
+static const char *ipam_name_of(const struct ipam_plugin *ipam, const struct cni_call *call,
+				const struct roost_conf *conf, struct cni_error *e)
 {
 	AUTO_DONE(cni_ipam_done) struct cni_ipam section = { 0 };
 	struct plugin_given given = { .reply = call->conf.json };
 
-	if (giver->own && cni_ipam_read(&call->conf, &section, e) < 0)
+	if (ipam->own && cni_ipam_read(&call->conf, &section, e) < 0)
 		return NULL;
-	if (giver->own && cni_ipam_is_static(&section, &conf->want))
+	if (ipam->own && cni_ipam_is_static(&section, &conf->want))
 		given.reply = NULL;
-	return giver_name(giver, call, &given);
+	return ipam_plugin_name(ipam, call, &given);
 }
 
 int roost_check(const struct cni_call *call, char **ret_output, struct cni_error *e)
 {
 	AUTO_DONE(roost_conf_done) struct roost_conf conf = { 0 };
 	AUTO_DONE(sandbox_done) struct sandbox pod = { 0 };
-	struct giver giver = { 0 };
+	struct ipam_plugin ipam = { 0 };
 	const char *name;
 	int r = roost_conf_read(call, &conf, e);
 
-	r = r ?: giver_choose(call, &giver, e);
+	r = r ?: ipam_plugin_choose(call, &ipam, e);
 	r = r ?: recall(call, &conf, &pod, e);
 	if (r < 0)
 		return r;
-	name = giver_of(&giver, call, &conf, e);
+	name = ipam_name_of(&ipam, call, &conf, e);
 	r = name ? check_inside(call, &pod, e) : -EINVAL;
 	r = r ?: ask_check(call, &conf, &pod, name, e);
-	return r ?: giver_check(&giver, call, e);
+	return r ?: ipam_plugin_check(&ipam, call, e);
 }

@@ -26,41 +26,22 @@ int roost_ipam_check(const struct cni_conf *conf, struct cni_error *e)
 	return 0;
 }
 
-static int read_mtu(struct json_at at, uint32_t *ret, struct cni_error *e)
-{
-	int64_t mtu = 0;
-
-	if (json_read_integer(at, 0, MTU_MAX, &mtu) < 0)
-		return cni_wrong(e, at, json_type_int);
-	if (mtu > 0 && mtu < MTU_MIN) {
-		json_refuse(at, "is not an MTU: 0 for that of the node, or %d to %d", MTU_MIN,
-			    MTU_MAX);
-		return cni_wrong(e, at, json_type_int);
-	}
-	*ret = (uint32_t)mtu;
-	return 0;
-}
-
-static int read_own(const struct json_at *root, struct roost_conf *conf, struct cni_error *e)
-{
-	struct json_at local = cni_member(root, "routeLocalnet");
-	int r = read_mtu(cni_member(root, "mtu"), &conf->mtu, e);
-
-	if (r == 0 && json_read_bool(local, &conf->route_localnet) < 0)
-		r = cni_wrong(e, local, json_type_boolean);
-	return r ?: cni_dns_read(cni_member(root, "dns"), &conf->dns, e);
-}
+static const struct field own_fields[] = {
+	{ FIELD(roost_conf, mtu, "mtu", number), .min = MTU_MIN, .max = MTU_MAX, .or_zero = true },
+	{ FIELD(roost_conf, route_localnet, "routeLocalnet", flag) },
+	{ CNI_DNS(roost_conf, dns, "dns") },
+};
 
 int roost_conf_read(const struct cni_call *call, struct roost_conf *ret, struct cni_error *e)
 {
 	AUTO_DONE(roost_conf_done) struct roost_conf conf = { 0 };
-	struct json_at root = cni_root(call->conf.json, e), prev = cni_member(&root, "prevResult");
+	struct json_at root = cni_root(call->conf.json, e), prev = json_member(&root, "prevResult");
 	int r = roost_ipam_check(&call->conf, e);
 
 	if (r == 0)
 		r = cni_want_read(&call->conf, &call->env, &conf.want, e);
 	if (r == 0)
-		r = read_own(&root, &conf, e);
+		r = cni_read(e, fields_read(own_fields, ARRAY_SIZE(own_fields), &root, &conf));
 	if (r == 0 && prev.value) {
 		conf.chained = true;
 		r = cni_result_read(prev, call->conf.version, &conf.prev, e);

@@ -68,7 +68,7 @@ static void all_of_its_own_fields_are_read_in_any_case(void **unused)
 	assert_string_equal(conf.dns.nameservers.v[0], "10.0.0.53");
 	assert_int_equal(conf.want.mac.bytes[5], 9);
 	assert_true(conf.chained);
-	assert_string_equal(conf.prev.interfaces[0].name, "net0");
+	assert_string_equal(conf.prev.interfaces.v[0].name, "net0");
 	roost_conf_done(&conf);
 	cni_conf_done(&call.conf);
 }
@@ -90,7 +90,7 @@ static void who_gives_addresses_must_be_named(void **unused)
 static void wrong_values_are_refused(void **unused)
 {
 	fails(IPAM ",\"mtu\":67", CNI_CODE_CONFIG,
-	      "field \"mtu\": 67 is not an MTU: 0 for that of the node, or 68 to 65535");
+	      "field \"mtu\": 67 is neither 0 nor between 68 and 65535");
 	fails(IPAM ",\"mtu\":65536", CNI_CODE_CONFIG,
 	      "field \"mtu\": 65536 is not between 0 and 65535");
 	fails(IPAM ",\"mtu\":\"1400\"", CNI_CODE_DECODE,

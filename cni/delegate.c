@@ -255,9 +255,10 @@ static int explain_error(const char *name, int status, const struct talk *t, str
 	if (!t->said || json_parse(t->said, t->len, &object, NULL) < 0)
 		return explain_end(name, status, t, e);
 	root = json_root(object, NULL);
-	json_read_text(cni_member(&root, "msg"), JSON_STRING_MAX, &msg);
-	json_read_text(cni_member(&root, "details"), JSON_STRING_MAX, &details);
-	json_read_integer(cni_member(&root, "code"), 1, UINT32_MAX, &code);
+	root.as_go = true;
+	json_read_text(json_member(&root, "msg"), JSON_STRING_MAX, &msg);
+	json_read_text(json_member(&root, "details"), JSON_STRING_MAX, &details);
+	json_read_integer(json_member(&root, "code"), 1, UINT32_MAX, &code);
 	if (!msg)
 		return explain_end(name, status, t, e);
 	cni_fail(e, (enum cni_code)code, "%s: %s", name, msg);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/cni/cni_json.h"
+#include "lib/json/json.h"
 
 static int add(struct network_plugins *p, struct json_at at)
 {
@@ -28,13 +28,16 @@ static int add(struct network_plugins *p, struct json_at at)
 
 static int read_list(struct network_plugins *p, struct err *err)
 {
-	struct json_at root = json_root(p->json, err);
-	struct json_at plugins = cni_member(&root, "plugins");
+	struct json_at root = json_root(p->json, err), plugins;
 	size_t n = 0;
-	int r = json_read_text(cni_member(&root, "cniVersion"), JSON_STRING_MAX, &p->version);
+	int r;
+
+	root.as_go = true;
+	plugins = json_member(&root, "plugins");
+	r = json_read_text(json_member(&root, "cniVersion"), JSON_STRING_MAX, &p->version);
 
 	if (r >= 0)
-		r = json_read_texts(cni_member(&root, "cniVersions"), JSON_STRING_MAX,
+		r = json_read_texts(json_member(&root, "cniVersions"), JSON_STRING_MAX,
 				    &p->versions.v, &p->versions.n);
 	if (r >= 0)
 		r = json_read_array(plugins, &n);
@@ -46,10 +49,10 @@ static int read_list(struct network_plugins *p, struct err *err)
 		r = json_read_object(plugin);
 		if (r < 0)
 			break;
-		ipam = cni_member(&plugin, "ipam");
-		r = add(p, cni_member(&plugin, "type"));
+		ipam = json_member(&plugin, "ipam");
+		r = add(p, json_member(&plugin, "type"));
 		r = r < 0 ? r : json_read_object(ipam);
-		r = r <= 0 ? r : add(p, cni_member(&ipam, "type"));
+		r = r <= 0 ? r : add(p, json_member(&ipam, "type"));
 	}
 	return r < 0 ? r : 0;
 }
@@ -100,7 +103,8 @@ static int check_versions(const struct network_plugins *p, const struct network_
 	if (plugin->answer &&
 	    json_parse(plugin->answer, strlen(plugin->answer), &json, &why) == 0) {
 		root = json_root(json, &why);
-		json_read_texts(cni_member(&root, "supportedVersions"), JSON_STRING_MAX, &v, &n);
+		root.as_go = true;
+		json_read_texts(json_member(&root, "supportedVersions"), JSON_STRING_MAX, &v, &n);
 	}
 	if (n == 0)
 		return err_set(err, -EINVAL,

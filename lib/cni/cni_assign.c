@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cni_ipam.h towards the agent: bodies of requests, and its reply as a result. */
 #include <errno.h>
 #include <string.h>
 
-#include "lib/cni/cni_ipam.h"
+#include "lib/cni/cni_assign.h"
 #include "lib/json/json_out.h"
 
 static void put_attachment(struct json_out *out, const struct cni_conf *conf,
@@ -65,8 +64,8 @@ static void put_range(struct json_out *out, const struct cni_ipam *ipam, const s
 static void put_ranges(struct json_out *out, const struct cni_ipam *ipam)
 {
 	json_out_open(out, "ranges", '[');
-	for (size_t i = 0; i < ipam->n_ranges; i++)
-		put_range(out, ipam, &ipam->ranges[i]);
+	for (size_t i = 0; i < ipam->ranges.n; i++)
+		put_range(out, ipam, &ipam->ranges.v[i]);
 	json_out_close(out, ']');
 }
 
@@ -77,7 +76,7 @@ int cni_assign_body(const struct cni_conf *conf, const struct cni_env *env,
 	static const struct address none;
 	struct json_out out = { 0 };
 
-	if (ipam->n_ranges > 0 && want->n_pools > 0 && !want->pools_from_pod)
+	if (ipam->ranges.n > 0 && want->n_pools > 0 && !want->pools_from_pod)
 		return cni_fail(e, CNI_CODE_CONFIG,
 				"the IPAM configuration names both a pool and a range: a range "
 				"makes its own pool, so leave one of them out");
@@ -89,8 +88,8 @@ int cni_assign_body(const struct cni_conf *conf, const struct cni_env *env,
 	json_out_some_text(&out, "uid", env->args.uid);
 	if (want->n_addresses > 0)
 		put_addresses(&out, want->addresses, want->n_addresses);
-	put_exclude(&out, &ipam->exclude, ipam->n_ranges > 0 ? &none : &ipam->gateway);
-	if (ipam->n_ranges > 0)
+	put_exclude(&out, &ipam->exclude, ipam->ranges.n > 0 ? &none : &ipam->gateway);
+	if (ipam->ranges.n > 0)
 		put_ranges(&out, ipam);
 	else
 		put_pools(&out, want);
@@ -131,101 +130,84 @@ int cni_gc_body(const struct cni_conf *conf, const struct cni_attachments *valid
 
 /* --- the reply ------------------------------------------------------------------------------ */
 
-static int read_given(struct json_at at, struct cni_ip *ret, struct cni_error *e)
+static int given_read(const struct field *f, struct json_at in, void *at)
 {
-	struct json_at address = json_need(&at, "address"), length = json_need(&at, "length");
+	struct json_at address = json_need(&in, "address"), length = json_need(&in, "length");
+	struct cni_ip *ip = at;
 	int64_t bits;
+	int r = json_read_address(address, &ip->address.address);
 
-	*ret = (struct cni_ip){ .interface = -1 };
-	if (cni_read_address(e, address, &ret->address.address) < 0)
-		return -EINVAL;
-	bits = address_bits(&ret->address.address);
-	if (json_read_integer(length, 0, bits, &bits) < 0 ||
-	    cni_read_address(e, json_member(&at, "gateway"), &ret->gateway) < 0)
-		return -EINVAL;
-	ret->address.length = (uint8_t)bits;
-	return 0;
+	ip->interface = -1;
+	bits = r < 0 ? 0 : address_bits(&ip->address.address);
+	r = r < 0 ? r : json_read_integer(length, 0, bits, &bits);
+	r = r < 0 ? r : json_read_address(json_member(&in, "gateway"), &ip->gateway);
+	ip->address.length = (uint8_t)bits;
+	return r < 0 ? r : 0;
 }
 
-static int read_reply(struct json_at at, struct cni_result *ret, bool *ret_existing,
-		      struct cni_error *e)
-{
-	struct json_at list = json_need(&at, "addresses");
-	size_t n;
-	int r;
-
-	if (cni_read_array(e, list, &n) < 0)
-		return -EINVAL;
-	if (n == 0)
-		return json_wrong(list, "is empty");
-	ret->ips = calloc(n, sizeof(*ret->ips));
-	if (!ret->ips)
-		return cni_no_memory(e);
-	ret->n_ips = n;
-	for (size_t i = 0; i < n; i++)
-		if (read_given(json_element(&list, i), &ret->ips[i], e) < 0)
-			return -EINVAL;
-	if (json_read_bool(json_member(&at, "existing"), ret_existing) < 0)
-		return -EINVAL;
-	r = cni_routes_read(json_member(&at, "routes"), &ret->routes, &ret->n_routes, e);
-	return r < 0 ? r : cni_dns_read(json_member(&at, "dns"), &ret->dns, e);
-}
-
-static int apply_addresses(const struct cni_ipam *ipam, struct cni_result *result,
-			   struct cni_error *e)
-{
-	struct cni_ip *ips = reallocarray(result->ips, result->n_ips + ipam->n_addresses + 1,
-					  sizeof(*ips));
-
-	if (!ips)
-		return cni_no_memory(e);
-	result->ips = ips;
-	for (size_t i = 0; i < result->n_ips; i++)
-		if (ipam->gateway.family == ips[i].address.address.family)
-			ips[i].gateway = ipam->gateway;
-	if (ipam->n_addresses > 0)
-		memcpy(ips + result->n_ips, ipam->addresses, ipam->n_addresses * sizeof(*ips));
-	result->n_ips += ipam->n_addresses;
-	return 0;
-}
+struct reply {
+	struct cni_result result;
+	bool existing;
+};
+static const struct field_type field_given = { .read = given_read };
+static const struct field given_element = { ELEMENT(given) };
+static const struct field reply_fields[] = {
+	{ LIST(reply, result.ips, "addresses", &given_element), .required = true },
+	{ FIELD(reply, existing, "existing", flag) },
+	{ CNI_ROUTES(reply, result.routes, "routes") },
+	{ CNI_DNS(reply, result.dns, "dns") },
+};
 
 /* What the configuration says takes the place of what the pool says. */
-static void move_routes_and_dns(struct cni_ipam *ipam, struct cni_result *result)
+static int apply(struct cni_ipam *ipam, struct cni_result *result)
 {
 	const struct cni_dns *dns = &ipam->dns;
 
-	if (ipam->n_routes > 0) {
-		free(result->routes);
-		result->routes = TAKE(ipam->routes);
-		result->n_routes = ipam->n_routes;
-		ipam->n_routes = 0;
+	for (size_t i = 0; i < result->ips.n; i++)
+		if (ipam->gateway.family == result->ips.v[i].address.address.family)
+			result->ips.v[i].gateway = ipam->gateway;
+	for (size_t i = 0; i < ipam->addresses.n; i++)
+		if (array_append(&result->ips, ipam->addresses.v[i]) < 0)
+			return -ENOMEM;
+	if (ipam->routes.n > 0) {
+		free(result->routes.v);
+		result->routes = ipam->routes;
+		ipam->routes = (struct cni_routes){ 0 };
 	}
 	if (dns->domain || dns->nameservers.n + dns->search.n + dns->options.n > 0) {
 		cni_dns_done(&result->dns);
 		result->dns = ipam->dns;
 		ipam->dns = (struct cni_dns){ 0 };
 	}
+	return 0;
 }
 
 int cni_assign_reply(struct json_object *reply, struct cni_ipam *ipam, bool *ret_existing,
 		     struct cni_result *ret, struct cni_error *e)
 {
-	AUTO_DONE(cni_result_done) struct cni_result result = { 0 };
-	bool existing = false;
-	int r = reply ? read_reply(cni_root(reply, e), &result, &existing, e) : 0;
+	struct reply read = { 0 };
+	struct json_at root = cni_root(reply, e);
+	int r = 0;
 
-	if (r == -EINVAL) {
-		err_wrap(&e->msg, r, "the agent's answer is not understood");
-		e->code = CNI_CODE_IO;
+	if (reply) {
+		r = fields_read(reply_fields, ARRAY_SIZE(reply_fields), &root, &read);
+		if (r == 0 && read.result.ips.n == 0)
+			r = json_wrong(json_member(&root, "addresses"), "is empty");
+		if (r < 0 && r != -ENOMEM) {
+			r = err_wrap(&e->msg, -EINVAL, "the agent's answer is not understood");
+			e->code = CNI_CODE_IO;
+		}
 	}
-	if (r == 0)
-		r = apply_addresses(ipam, &result, e);
-	if (r < 0)
+	cni_routes_mask(&read.result.routes);
+	r = r ?: apply(ipam, &read.result);
+	if (r == -ENOMEM)
+		cni_no_memory(e);
+	if (r < 0) {
+		cni_result_done(&read.result);
 		return r;
-	move_routes_and_dns(ipam, &result);
-	*ret_existing = existing;
-	*ret = result;
-	result = (struct cni_result){ 0 };
+	}
+	*ret_existing = read.existing;
+	*ret = read.result;
 	return 0;
 }
 
@@ -233,8 +215,8 @@ int cni_assign_reply(struct json_object *reply, struct cni_ipam *ipam, bool *ret
 
 static bool is_static(const struct cni_ipam *ipam, const struct address *a)
 {
-	for (size_t i = 0; i < ipam->n_addresses; i++)
-		if (address_compare(&ipam->addresses[i].address.address, a) == 0)
+	for (size_t i = 0; i < ipam->addresses.n; i++)
+		if (address_compare(&ipam->addresses.v[i].address.address, a) == 0)
 			return true;
 	return false;
 }
@@ -242,7 +224,7 @@ static bool is_static(const struct cni_ipam *ipam, const struct address *a)
 /* Later plugins of the chain may have added interfaces and addresses of their own. */
 static bool is_on(const struct cni_result *prev, const struct cni_ip *ip, const char *ifname)
 {
-	const char *name = ip->interface < 0 ? NULL : prev->interfaces[ip->interface].name;
+	const char *name = ip->interface < 0 ? NULL : prev->interfaces.v[ip->interface].name;
 
 	return !name || strcmp(name, ifname) == 0;
 }
@@ -250,13 +232,13 @@ static bool is_on(const struct cni_result *prev, const struct cni_ip *ip, const 
 int cni_check_addresses(const struct cni_result *prev, const char *ifname,
 			const struct cni_ipam *ipam, struct addresses *ret)
 {
-	struct address *v = calloc(prev->n_ips ?: 1, sizeof(*v));
+	struct address *v = calloc(prev->ips.n ?: 1, sizeof(*v));
 	size_t n = 0;
 
 	if (!v)
 		return -ENOMEM;
-	for (size_t i = 0; i < prev->n_ips; i++) {
-		const struct cni_ip *ip = &prev->ips[i];
+	for (size_t i = 0; i < prev->ips.n; i++) {
+		const struct cni_ip *ip = &prev->ips.v[i];
 
 		if (is_on(prev, ip, ifname) && !is_static(ipam, &ip->address.address))
 			v[n++] = ip->address.address;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cni_ipam.h towards the agent: its reply as a result, and the smaller bodies. */
+/* The agent's reply as a result, and the smaller bodies. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "lib/cni/cni_ipam.h"
+#include "lib/cni/cni_assign.h"
 
 /* All that an ADD reads, for one configuration. */
 struct add {
@@ -187,7 +187,8 @@ static void the_addresses_to_check_are_those_of_the_interface(void **unused)
 			 &a, &e),
 		0);
 	root = cni_root(a.conf.json, &e);
-	assert_int_equal(cni_result_read(cni_member(&root, "prevResult"), CNI_1_0_0, &prev, &e), 0);
+	assert_int_equal(cni_result_read(json_member(&root, "prevResult"), CNI_1_0_0, &prev, &e),
+			 0);
 	assert_int_equal(cni_check_addresses(&prev, "eth0", &a.ipam, &addresses), 0);
 	assert_int_equal(cni_attachment_body(&a.conf, &a.env, &addresses, &body), 0);
 	assert_string_equal(body,

@@ -86,31 +86,40 @@ static int check_version(const char *text, enum cni_verb verb, enum cni_version 
 	return 0;
 }
 
-/* Types first, in one go, as Go decodes; then the values. */
-static int read_fields(struct cni_conf *c, const char **ret_version, struct cni_error *e)
-{
-	struct json_at root = cni_root(c->json, e), ipam = cni_member(&root, "ipam");
+static const struct field ipam_fields[] = {
+	{ FIELD(cni_conf, ipam_type, "type", borrowed) },
+	{ FIELD(cni_conf, socket, "socket", borrowed) },
+};
 
-	c->name = c->type = c->ipam_type = "";
+/* The section's own socket goes before the one at the top. */
+static const struct field conf_fields[] = {
+	{ FIELD(cni_conf, version_text, "cniVersion", borrowed) },
+	{ FIELD(cni_conf, name, "name", borrowed) },
+	{ FIELD(cni_conf, type, "type", borrowed) },
+	{ FIELD(cni_conf, socket, "socket", borrowed) },
+	{ .name = "ipam",
+	  .type = &field_object,
+	  .fields = ipam_fields,
+	  .n_fields = ARRAY_SIZE(ipam_fields) },
+};
+
+/* Types first, in one go, as Go decodes; then the values. */
+static int read_fields(struct cni_conf *c, struct cni_error *e)
+{
+	struct json_at root = cni_root(c->json, e);
+
+	c->name = c->type = c->ipam_type = c->version_text = "";
 	c->socket = CNI_SOCKET_DEFAULT;
-	if (cni_read_object(e, ipam) < 0 ||
-	    cni_read_text(e, cni_member(&root, "cniVersion"), ret_version) < 0 ||
-	    cni_read_text(e, cni_member(&root, "name"), &c->name) < 0 ||
-	    cni_read_text(e, cni_member(&root, "type"), &c->type) < 0 ||
-	    cni_read_text(e, cni_member(&ipam, "type"), &c->ipam_type) < 0 ||
-	    cni_read_text(e, cni_member(&root, "socket"), &c->socket) < 0 ||
-	    cni_read_text(e, cni_member(&ipam, "socket"), &c->socket) < 0) {
-		e->code = CNI_CODE_DECODE;
-		return -EINVAL;
-	}
-	return 0;
+	if (fields_read(conf_fields, ARRAY_SIZE(conf_fields), &root, c) == 0)
+		return 0;
+	e->code = CNI_CODE_DECODE;
+	return -EINVAL;
 }
 
 int cni_conf_read(const char *text, size_t len, enum cni_verb verb, struct cni_conf *ret,
 		  struct cni_error *e)
 {
 	struct cni_conf conf = { .version = CNI_VERSION_NEWEST };
-	const char *version = "";
 	struct err why;
 	int r;
 
@@ -118,11 +127,11 @@ int cni_conf_read(const char *text, size_t len, enum cni_verb verb, struct cni_c
 	r = parse(text, len, &conf.json, e);
 	if (r < 0)
 		return r;
-	r = read_fields(&conf, &version, e);
+	r = read_fields(&conf, e);
 	if (r == 0)
 		r = check_name(conf.name, e);
 	if (r == 0)
-		r = check_version(version, verb, &conf.version, e);
+		r = check_version(conf.version_text, verb, &conf.version, e);
 	if (r == 0 && path_check(conf.socket, &why) < 0)
 		r = cni_fail(e, CNI_CODE_CONFIG, "field \"socket\": %s", why.text);
 	ret->version = conf.version;
@@ -141,51 +150,27 @@ void cni_conf_done(struct cni_conf *conf)
 
 /* --- GC ------------------------------------------------------------------------------------- */
 
-static int read_attachment(struct json_at at, struct cni_attachment *ret, struct cni_error *e)
-{
-	struct json_at container = cni_member(&at, "containerID"),
-		       ifname = cni_member(&at, "ifname");
-
-	if (cni_read_object(e, at) < 0)
-		return -EINVAL;
-	container.required = ifname.required = true;
-	if (cni_read_text(e, container, &ret->container) < 0 ||
-	    cni_read_text(e, ifname, &ret->ifname) < 0)
-		return -EINVAL;
-	if (container_id_check(ret->container, NULL) < 0) {
-		json_refuse(container, "is not a container id");
-		return cni_wrong(e, container, json_type_string);
-	}
-	if (!cni_ifname_ok(ret->ifname)) {
-		json_refuse(ifname, "is not an interface name");
-		return cni_wrong(e, ifname, json_type_string);
-	}
-	return 0;
-}
-
+static const struct field attachment_fields[] = {
+	{ FIELD(cni_attachment, container, "containerID", borrowed), .required = true,
+	  .check = container_id_check },
+	{ FIELD(cni_attachment, ifname, "ifname", borrowed), .required = true,
+	  .check = pod_interface_check },
+};
+static const struct field attachment = { ELEMENT_OBJECT(cni_attachment, attachment_fields) };
 int cni_valid_read(const struct cni_conf *conf, struct cni_attachments *ret, struct cni_error *e)
 {
+	struct field list = { .name = "cni.dev/valid-attachments",
+			      .type = &field_list,
+			      .fields = &attachment,
+			      .size = sizeof(struct cni_attachment) };
 	struct json_at root = cni_root(conf->json, e);
-	const char *name = "cni.dev/valid-attachments";
-	AUTO(free) struct cni_attachment *v = NULL;
-	struct json_at list;
-	size_t n = 0;
 
-	if (!cni_has(&root, name))
-		name = "cni.dev/attachments";
-	if (!cni_has(&root, name))
+	if (!cni_has(conf->json, list.name))
+		list.name = "cni.dev/attachments";
+	if (!cni_has(conf->json, list.name))
 		return cni_fail(e, CNI_CODE_CONFIG,
 				"GC without \"cni.dev/valid-attachments\": nothing was released; "
 				"an empty list would say that no attachment is valid");
-	list = cni_member(&root, name);
-	if (cni_read_array(e, list, &n) < 0)
-		return -EINVAL;
-	v = calloc(n ?: 1, sizeof(*v));
-	if (!v)
-		return cni_no_memory(e);
-	for (size_t i = 0; i < n; i++)
-		if (read_attachment(json_element(&list, i), &v[i], e) < 0)
-			return -EINVAL;
-	*ret = (struct cni_attachments){ TAKE(v), n };
-	return 0;
+	*ret = (struct cni_attachments){ 0 };
+	return cni_read(e, fields_read(&list, 1, &root, ret));
 }

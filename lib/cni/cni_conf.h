@@ -10,17 +10,18 @@
  */
 #pragma once
 
-#include "lib/cni/cni_json.h"
+#include "lib/cni/cni_fields.h"
 
 #define CNI_SOCKET_DEFAULT "/run/roost/agent.sock"
 
 struct cni_conf {
 	struct json_object *json; /* owns the texts here and in all that is read from it */
 	enum cni_version version;
-	const char *name;      /* of the network */
-	const char *type;      /* "" if absent */
-	const char *ipam_type; /* likewise */
-	const char *socket;    /* of the agent: in "ipam", else at the top, else the default */
+	const char *version_text; /* "" if absent */
+	const char *name;         /* of the network */
+	const char *type;         /* "" if absent */
+	const char *ipam_type;    /* likewise */
+	const char *socket;       /* of the agent: in "ipam", else at the top, else the default */
 };
 
 /*

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/cni/cni_ipam.h"
+#include "lib/cni/cni_assign.h"
 
 static char args[256];
 
@@ -45,7 +45,7 @@ static void try_result(const struct cni_conf *conf)
 	struct cni_error e = { 0 };
 	struct json_at root = cni_root(conf->json, &e);
 
-	if (!taken(cni_result_read(cni_member(&root, "prevResult"), conf->version, &a, &e), &e) ||
+	if (!taken(cni_result_read(json_member(&root, "prevResult"), conf->version, &a, &e), &e) ||
 	    !taken(cni_result_print(&a, CNI_1_1_0, &first, &e), &e))
 		return;
 	if (json_parse(first, strlen(first), &o, NULL) < 0)

@@ -247,17 +247,21 @@ static void both_names_of_the_list_are_known(void **unused)
 
 static void one_bad_entry_spoils_the_list(void **unused)
 {
-#define LIST(text) GC(",\"cni.dev/valid-attachments\":" text)
-#define FIELD_AT   "field \"cni.dev/valid-attachments"
-	valid_fails(LIST("{}"), CNI_CODE_DECODE, FIELD_AT "\": {} is an object, not an array");
-	valid_fails(LIST("[null]"), CNI_CODE_CONFIG, FIELD_AT "[0]\": null is not allowed here");
-	valid_fails(LIST("[5]"), CNI_CODE_DECODE, FIELD_AT "[0]\": 5 is an integer, not an object");
-	valid_fails(LIST("[{\"ifname\":\"e\"}]"), CNI_CODE_CONFIG,
+#define VALID(text) GC(",\"cni.dev/valid-attachments\":" text)
+#define FIELD_AT    "field \"cni.dev/valid-attachments"
+	valid_fails(VALID("{}"), CNI_CODE_DECODE, FIELD_AT "\": {} is an object, not an array");
+	valid_fails(VALID("[null]"), CNI_CODE_CONFIG, FIELD_AT "[0]\": null is not allowed here");
+	valid_fails(VALID("[5]"), CNI_CODE_DECODE,
+		    FIELD_AT "[0]\": 5 is an integer, not an object");
+	valid_fails(VALID("[{\"ifname\":\"e\"}]"), CNI_CODE_CONFIG,
 		    FIELD_AT "[0].containerID\": is missing");
-	valid_fails(LIST("[{\"containerID\":\"\",\"ifname\":\"e\"}]"), CNI_CODE_CONFIG,
-		    FIELD_AT "[0].containerID\": \"\" is not a container id");
-	valid_fails(LIST("[{\"containerID\":\"a\",\"ifname\":\"a/b\"}]"), CNI_CODE_CONFIG,
-		    FIELD_AT "[0].ifname\": \"a/b\" is not an interface name");
+	valid_fails(VALID("[{\"containerID\":\"\",\"ifname\":\"e\"}]"), CNI_CODE_CONFIG,
+		    FIELD_AT "[0].containerID\": \"\" is not a container id: 1 to 1024 of A-Z, "
+			     "a-z, 0-9, '_', '.', '-', beginning with a letter or digit");
+	valid_fails(VALID("[{\"containerID\":\"a\",\"ifname\":\"a/b\"}]"), CNI_CODE_CONFIG,
+		    FIELD_AT
+		    "[0].ifname\": \"a/b\" is not an interface name: 1 to 15 bytes without "
+		    "'/', ':' and blanks, and not '.' or '..'");
 }
 
 int main(void)

@@ -28,46 +28,164 @@ static const char *const ignored[] = {
 	"fast_ipam",
 };
 
-static void note_ignored(const struct json_at *at, char *list, size_t room)
+static void note_ignored(struct json_object *section, char *list, size_t room)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++) {
 		size_t n = strlen(list);
 
-		if (cni_has(at, ignored[i]))
+		if (cni_has(section, ignored[i]))
 			snprintf(list + n, room - n, "%s%s", n ? ", " : "", ignored[i]);
 	}
 }
 
-static bool wants_debug(const struct json_at *at)
-{
-	struct json_at level = cni_member(at, "log_level");
+/* --- one range ------------------------------------------------------------------------------ */
 
-	return json_object_is_type(level.value, json_type_string) &&
-	       strcasecmp(json_object_get_string(level.value), "debug") == 0;
+/* "10.5.0.10-10.5.0.20/16": first, last with the length. */
+static bool parse_span(const char *text, struct cni_range *ret)
+{
+	const char *dash = strchr(text, '-');
+	char first[ADDRESS_TEXT];
+	struct prefix last;
+	size_t n;
+
+	if (!dash || (n = (size_t)(dash - text)) >= sizeof(first))
+		return false;
+	memcpy(first, text, n);
+	first[n] = '\0';
+	if (address_parse(first, &ret->start) < 0 || prefix_parse_host(dash + 1, &last) < 0)
+		return false;
+	ret->end = last.address;
+	ret->range = prefix_mask(&last);
+	return true;
 }
 
-/* --- ranges --------------------------------------------------------------------------------- */
-
-/* The one at the top comes first, then those of the list, as in Whereabouts. */
-static int read_ranges(struct json_at at, struct cni_ipam *ipam, struct cni_error *e)
+static int span_read(const struct field *f, struct json_at in, void *at)
 {
-	struct json_at range = cni_member(&at, "range"), list = cni_member(&at, "ipRanges");
+	struct cni_range *range = at;
+	struct prefix p;
 	const char *text;
-	size_t n = 0;
-	int top = cni_read_text(e, range, &text), r;
+	int r = json_read_text(in, JSON_STRING_MAX, &text);
 
-	if (top < 0 || cni_read_array(e, list, &n) < 0)
-		return -EINVAL;
-	if (n + (size_t)top > CNI_RANGES_MAX)
-		return cni_fail(e, CNI_CODE_CONFIG, "more than %d ranges", CNI_RANGES_MAX);
-	ipam->ranges = calloc(n + 1, sizeof(*ipam->ranges));
-	if (!ipam->ranges)
-		return cni_no_memory(e);
-	r = top ? cni_range_read(at, &ipam->ranges[ipam->n_ranges++], e)
-		: cni_exclude_read(cni_member(&at, "exclude"), &ipam->exclude, e);
-	for (size_t i = 0; r >= 0 && i < n; i++)
-		r = cni_range_read(json_element(&list, i), &ipam->ranges[ipam->n_ranges++], e);
+	if (r < 0 || parse_span(text, range))
+		return r < 0 ? r : 0;
+	if (prefix_parse_host(text, &p) < 0)
+		return json_refuse(in, "is not a range such as \"10.5.0.0/16\" or "
+				       "\"10.5.0.10-10.5.0.20/16\"");
+	range->range = prefix_mask(&p);
+	return 0;
+}
+
+/* The limits of a span in "range" win, as they do in Whereabouts. */
+static int limit_read(const struct field *f, struct json_at in, void *at)
+{
+	struct address limit;
+	int r = json_read_address(in, &limit);
+
+	if (r > 0 && !((struct address *)at)->family)
+		*(struct address *)at = limit;
 	return r < 0 ? r : 0;
+}
+
+static int excluded_read(const struct field *f, struct json_at in, void *at)
+{
+	struct prefix *p = at;
+	const char *text;
+	int r = json_read_text(in, JSON_STRING_MAX, &text);
+
+	if (r < 0)
+		return r;
+	if (prefix_parse_host(text, p) == 0)
+		*p = prefix_mask(p);
+	else if (address_parse(text, &p->address) == 0)
+		p->length = (uint8_t)address_bits(&p->address);
+	else
+		return json_refuse(in, "is neither an address nor a prefix");
+	return 0;
+}
+
+static const struct field_type field_span = { .read = span_read };
+static const struct field_type field_limit = { .blank_is_absent = true, .read = limit_read };
+static const struct field_type field_excluded = { .read = excluded_read };
+typedef struct address field_c_limit;
+
+static const struct field exclude_element = { ELEMENT(excluded) };
+static const struct field range_fields[] = {
+	{ .name = "range", .type = &field_span, .required = true },
+	{ FIELD(cni_range, start, "range_start", limit) },
+	{ FIELD(cni_range, end, "range_end", limit) },
+	{ LIST(cni_range, exclude, "exclude", &exclude_element) },
+};
+
+static int check_limits(struct json_at at, const struct cni_range *r)
+{
+	const struct address *outside = NULL;
+	char text[ADDRESS_TEXT], range[PREFIX_TEXT];
+
+	if (r->start.family && !prefix_contains(&r->range, &r->start))
+		outside = &r->start;
+	else if (r->end.family && !prefix_contains(&r->range, &r->end))
+		outside = &r->end;
+	if (outside)
+		return json_wrong(at, "%s lies outside the range %s", address_print(outside, text),
+				  prefix_print(&r->range, range));
+	if (r->start.family && r->end.family && address_compare(&r->start, &r->end) > 0)
+		return json_wrong(at, "the range starts after its end, %s",
+				  address_print(&r->end, text));
+	return 0;
+}
+
+static int range_read(const struct field *f, struct json_at in, void *at)
+{
+	int r = json_read_object(in);
+
+	r = r < 0 ? r : fields_read(range_fields, ARRAY_SIZE(range_fields), &in, at);
+	return r ?: check_limits(in, at);
+}
+
+static void range_done(const struct field *f, void *at)
+{
+	fields_done(range_fields, ARRAY_SIZE(range_fields), at);
+}
+
+static const struct field_type field_whereabouts = { .read = range_read, .done = range_done };
+
+/* --- the section ---------------------------------------------------------------------------- */
+
+static const struct field address_fields[] = {
+	{ FIELD(cni_ip, address, "address", host_prefix), .required = true },
+	{ FIELD(cni_ip, gateway, "gateway", address) },
+};
+static const struct field address_element = { ELEMENT_OBJECT(cni_ip, address_fields) };
+static const struct field range_element = { ELEMENT(whereabouts) };
+static const struct field ipam_fields[] = {
+	{ LIST(cni_ipam, ranges, "ipRanges", &range_element) },
+	{ LIST(cni_ipam, addresses, "addresses", &address_element) },
+	{ FIELD(cni_ipam, slice_text, "node_slice_size", borrowed) },
+	{ FIELD(cni_ipam, gateway, "gateway", address) },
+	{ FIELD(cni_ipam, network, "network_name", borrowed), .check = network_check },
+	{ CNI_ROUTES(cni_ipam, routes, "routes") },
+	{ CNI_DNS(cni_ipam, dns, "dns") },
+};
+static const struct field exclude_field = { LIST(cni_ipam, exclude, "exclude", &exclude_element) };
+
+/* A range at the top comes before those of the list, as in Whereabouts. */
+static int read_top_range(struct json_at at, struct cni_ipam *ipam)
+{
+	const char *text;
+	int r = json_read_text(json_member(&at, "range"), JSON_STRING_MAX, &text);
+
+	if (r < 0)
+		return r;
+	if (r > 0) {
+		struct cni_range *range = array_insert(&ipam->ranges, 0);
+
+		r = range ? range_read(NULL, at, range) : -ENOMEM;
+	} else {
+		r = fields_read(&exclude_field, 1, &at, ipam);
+	}
+	if (r == 0 && ipam->ranges.n > CNI_RANGES_MAX)
+		return err_set(at.err, -EINVAL, "more than %d ranges", CNI_RANGES_MAX);
+	return r;
 }
 
 static bool slice_fits(const struct cni_range *r, int64_t slice)
@@ -76,96 +194,48 @@ static bool slice_fits(const struct cni_range *r, int64_t slice)
 }
 
 /* One size for all ranges: it must fit the first, and is used for those like it. */
-static int read_slice(struct json_at at, struct cni_ipam *ipam, struct cni_error *e)
+static int read_slice(struct json_at at, struct cni_ipam *ipam)
 {
-	const struct cni_range *first = ipam->ranges;
+	const struct cni_range *first = ipam->ranges.v;
+	const char *text = ipam->slice_text;
 	char range[PREFIX_TEXT];
-	const char *text;
 	uint8_t slice = 0;
-	int r = cni_read_text(e, at, &text);
 
-	if (r <= 0 || ipam->n_ranges == 0)
-		return r;
+	if (!text || ipam->ranges.n == 0)
+		return 0;
 	text += text[0] == '/';
 	if (strspn(text, "0123456789") == strlen(text) && *text && strlen(text) <= 3 &&
 	    atoi(text) <= 128)
 		slice = (uint8_t)atoi(text);
-	if (!slice || !slice_fits(first, slice)) {
-		json_refuse(at, "is not a prefix length between that of the range %s and %u",
-			    prefix_print(&first->range, range),
-			    address_bits(&first->range.address));
-		return cni_wrong(e, at, json_type_string);
-	}
-	for (size_t i = 0; i < ipam->n_ranges; i++)
-		if (ipam->ranges[i].range.address.family == first->range.address.family &&
-		    slice_fits(&ipam->ranges[i], slice))
-			ipam->ranges[i].slice = slice;
+	if (!slice || !slice_fits(first, slice))
+		return json_refuse(json_member(&at, "node_slice_size"),
+				   "is not a prefix length between that of the range %s and %u",
+				   prefix_print(&first->range, range),
+				   address_bits(&first->range.address));
+	for (size_t i = 0; i < ipam->ranges.n; i++)
+		if (ipam->ranges.v[i].range.address.family == first->range.address.family &&
+		    slice_fits(&ipam->ranges.v[i], slice))
+			ipam->ranges.v[i].slice = slice;
 	return 0;
-}
-
-/* --- the rest ------------------------------------------------------------------------------- */
-
-static int read_static(struct json_at at, struct cni_ip *ret, struct cni_error *e)
-{
-	struct json_at address = cni_member(&at, "address");
-
-	*ret = (struct cni_ip){ .interface = -1 };
-	address.required = true;
-	if (cni_read_object(e, at) < 0 || cni_read_host_prefix(e, address, &ret->address) < 0 ||
-	    cni_read_address(e, cni_member(&at, "gateway"), &ret->gateway) < 0)
-		return -EINVAL;
-	return 0;
-}
-
-static int read_addresses(struct json_at at, struct cni_ipam *ipam, struct cni_error *e)
-{
-	size_t n = 0;
-	int r = cni_read_array(e, at, &n);
-
-	if (r <= 0)
-		return r;
-	ipam->addresses = calloc(n ?: 1, sizeof(*ipam->addresses));
-	if (!ipam->addresses)
-		return cni_no_memory(e);
-	ipam->n_addresses = n;
-	for (size_t i = 0; r >= 0 && i < n; i++)
-		r = read_static(json_element(&at, i), &ipam->addresses[i], e);
-	return r;
-}
-
-static int read_network(struct json_at at, const char **ret, struct cni_error *e)
-{
-	struct err why;
-	int r = cni_read_text(e, at, ret);
-
-	if (r <= 0 || network_check(*ret, &why) == 0)
-		return r;
-	json_wrong(at, "%s", why.text);
-	return cni_wrong(e, at, json_type_string);
 }
 
 int cni_ipam_read(const struct cni_conf *conf, struct cni_ipam *ret, struct cni_error *e)
 {
 	AUTO_DONE(cni_ipam_done) struct cni_ipam ipam = { .network = "" };
-	struct json_at root = cni_root(conf->json, e), at = cni_member(&root, "ipam");
-	int r = read_ranges(at, &ipam, e);
+	struct json_at root = cni_root(conf->json, e), at = json_member(&root, "ipam");
+	struct json_at level = json_member(&at, "log_level");
+	int r = fields_read(ipam_fields, ARRAY_SIZE(ipam_fields), &at, &ipam);
 
-	if (r >= 0)
-		r = read_slice(cni_member(&at, "node_slice_size"), &ipam, e);
-	if (r >= 0)
-		r = read_addresses(cni_member(&at, "addresses"), &ipam, e);
-	if (r >= 0)
-		r = cni_read_address(e, cni_member(&at, "gateway"), &ipam.gateway);
-	if (r >= 0)
-		r = read_network(cni_member(&at, "network_name"), &ipam.network, e);
-	if (r >= 0)
-		r = cni_routes_read(cni_member(&at, "routes"), &ipam.routes, &ipam.n_routes, e);
-	if (r >= 0)
-		r = cni_dns_read(cni_member(&at, "dns"), &ipam.dns, e);
+	r = r ?: read_top_range(at, &ipam);
+	r = r ?: read_slice(at, &ipam);
 	if (r < 0)
-		return r;
-	ipam.debug = wants_debug(&at);
-	note_ignored(&at, ipam.ignored, sizeof(ipam.ignored));
+		return cni_read(e, r);
+	cni_routes_mask(&ipam.routes);
+	for (size_t i = 0; i < ipam.addresses.n; i++)
+		ipam.addresses.v[i].interface = -1;
+	ipam.debug = json_object_is_type(level.value, json_type_string) &&
+		     strcasecmp(json_object_get_string(level.value), "debug") == 0;
+	note_ignored(at.value, ipam.ignored, sizeof(ipam.ignored));
 	*ret = ipam;
 	ipam = (struct cni_ipam){ 0 };
 	return 0;
@@ -173,17 +243,11 @@ int cni_ipam_read(const struct cni_conf *conf, struct cni_ipam *ret, struct cni_
 
 void cni_ipam_done(struct cni_ipam *ipam)
 {
-	for (size_t i = 0; i < ipam->n_ranges; i++)
-		free(ipam->ranges[i].exclude.v);
-	free(ipam->ranges);
-	free(ipam->exclude.v);
-	free(ipam->addresses);
-	free(ipam->routes);
-	cni_dns_done(&ipam->dns);
-	*ipam = (struct cni_ipam){ 0 };
+	fields_done(ipam_fields, ARRAY_SIZE(ipam_fields), ipam);
+	fields_done(&exclude_field, 1, ipam);
 }
 
 bool cni_ipam_is_static(const struct cni_ipam *ipam, const struct cni_want *want)
 {
-	return ipam->n_addresses > 0 && ipam->n_ranges == 0 && want->n_pools == 0;
+	return ipam->addresses.n > 0 && ipam->ranges.n == 0 && want->n_pools == 0;
 }

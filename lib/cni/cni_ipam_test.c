@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "lib/cni/cni_ipam.h"
+#include "lib/cni/cni_assign.h"
 
 /* All that an ADD reads, for one configuration. */
 struct add {
@@ -205,7 +205,8 @@ static void the_other_fields_are_checked_too(void **unused)
 	      "field \"ipam.network_name\": \"A\" is not a network name: 1 to 63 of a-z, 0-9, '.', "
 	      "'-', with a letter or digit at both ends");
 	FAILS("\"addresses\":[{\"address\":\"10.1.0.5\"}]", 7,
-	      "field \"ipam.addresses[0].address\": \"10.1.0.5\" is not an address with its prefix "
+	      "field \"ipam.addresses[0].address\": \"10.1.0.5\" is not an address with its "
+	      "prefix "
 	      "length, such as \"192.0.2.7/24\" or \"fd00::7/64\"");
 	FAILS("\"routes\":[{}]", 7, "field \"ipam.routes[0].dst\": is missing");
 	FAILS("\"dns\":5", 6, "field \"ipam.dns\": 5 is an integer, not an object");

@@ -12,7 +12,8 @@
  */
 #pragma once
 
-#include "lib/cni/cni_json.h"
+#include "lib/base/array.h"
+#include "lib/cni/cni_fields.h"
 
 struct cni_interface {
 	const char *name, *mac, *sandbox; /* "" or NULL: none */
@@ -23,7 +24,7 @@ struct cni_interface {
 struct cni_ip {
 	struct prefix address;  /* with host bits */
 	struct address gateway; /* family 0: none */
-	int interface;          /* index, -1: not said */
+	int64_t interface;      /* index, -1: not said */
 };
 
 struct cni_route {
@@ -39,11 +40,15 @@ struct cni_dns {
 	struct texts nameservers, search, options;
 };
 
+struct cni_routes {
+	struct cni_route *v;
+	size_t n, room;
+};
+
 struct cni_result {
-	struct cni_interface *interfaces;
-	struct cni_ip *ips;
-	struct cni_route *routes;
-	size_t n_interfaces, n_ips, n_routes;
+	ARRAY(struct cni_interface) interfaces;
+	ARRAY(struct cni_ip) ips;
+	struct cni_routes routes;
 	struct cni_dns dns;
 };
 
@@ -65,5 +70,8 @@ int cni_result_read(struct json_at at, enum cni_version version, struct cni_resu
 		    struct cni_error *e);
 
 /* Parts that IPAM configurations and the agent's replies have in the same form. */
-int cni_routes_read(struct json_at at, struct cni_route **ret, size_t *ret_n, struct cni_error *e);
-int cni_dns_read(struct json_at at, struct cni_dns *ret, struct cni_error *e);
+extern const struct field cni_text_element, cni_route_element, cni_dns_fields[4];
+#define CNI_ROUTES(record, member, json) LIST(record, member, json, &cni_route_element)
+#define CNI_DNS(record, member, json)    OBJECT(record, member, json, cni_dns_fields)
+/* Without host bits. */
+void cni_routes_mask(struct cni_routes *routes);

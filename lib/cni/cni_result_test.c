@@ -74,12 +74,9 @@ static struct cni_result full(void)
 	prefix_parse("0.0.0.0/0", &routes[0].dst);
 	address_parse("10.1.0.1", &routes[0].gw);
 	prefix_parse("fd00:1::/64", &routes[1].dst);
-	return (struct cni_result){ .interfaces = interfaces,
-				    .n_interfaces = 2,
-				    .ips = ips,
-				    .n_ips = 2,
-				    .routes = routes,
-				    .n_routes = 2,
+	return (struct cni_result){ .interfaces = { interfaces, 2, 0 },
+				    .ips = { ips, 2, 0 },
+				    .routes = { routes, 2, 0 },
 				    .dns = { .domain = "a.b",
 					     .nameservers = { servers, 1 },
 					     .search = { search, 2 },
@@ -114,7 +111,7 @@ static int read_result(const char *text, enum cni_version version, struct cni_re
 
 	assert_int_equal(json_parse(text, strlen(text), ret_json, NULL), 0);
 	root = cni_root(*ret_json, e);
-	return cni_result_read(cni_member(&root, "prevResult"), version, ret, e);
+	return cni_result_read(json_member(&root, "prevResult"), version, ret, e);
 }
 
 static void what_was_printed_is_read_back(void **unused)
@@ -144,8 +141,8 @@ static void without_a_version_of_its_own_the_configurations_counts(void **unused
 	assert_int_equal(read_result("{\"prevResult\":{\"IP4\":{\"IP\":\"10.1.0.5/24\"}}}",
 				     CNI_0_2_0, &result, &json, &e),
 			 0);
-	assert_int_equal(result.n_ips, 1);
-	assert_int_equal(result.ips[0].interface, -1);
+	assert_int_equal(result.ips.n, 1);
+	assert_int_equal(result.ips.v[0].interface, -1);
 }
 
 static void names_in_a_result_may_have_any_case(void **unused)
@@ -212,15 +209,15 @@ static void old_versions_cannot_say_two_of_a_family_or_none(void **unused)
 	struct cni_error e = { 0 };
 	char *text = NULL;
 
-	result.ips[1] = result.ips[0];
+	result.ips.v[1] = result.ips.v[0];
 	assert_int_equal(cni_result_print(&result, CNI_0_2_0, &text, &e), -EINVAL);
 	assert_int_equal(e.code, CNI_CODE_CONFIG);
 	assert_string_equal(e.msg.text,
 			    "a result of cniVersion \"0.2.0\" has one address, or one of each "
 			    "family; this one would have 2: set a cniVersion from \"0.3.0\" on");
-	result.n_ips = 0;
+	result.ips.n = 0;
 	assert_int_equal(cni_result_print(&result, CNI_0_1_0, &text, &e), -EINVAL);
-	result.n_ips = 1;
+	result.ips.n = 1;
 	assert_int_equal(cni_result_print(&result, CNI_0_1_0, &text, &e), 0);
 	free(text);
 }
@@ -228,7 +225,7 @@ static void old_versions_cannot_say_two_of_a_family_or_none(void **unused)
 static void an_ipam_result_has_no_interfaces(void **unused)
 {
 	struct cni_ip ip = { .interface = -1 };
-	struct cni_result result = { .ips = &ip, .n_ips = 1 };
+	struct cni_result result = { .ips = { &ip, 1, 0 } };
 	AUTO(free) char *old = NULL, *new = NULL;
 
 	prefix_parse_host("10.1.0.5/32", &ip.address);

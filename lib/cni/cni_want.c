@@ -79,9 +79,7 @@ static int one_value(struct json_at at, const char *text, item_fn *item, struct 
 
 	if (item(want, text, &why) == 0)
 		return 1;
-	json_wrong(at, "%s", why.text);
-	e->code = CNI_CODE_CONFIG;
-	return -EINVAL;
+	return cni_read(e, json_wrong(at, "%s", why.text));
 }
 
 /* A string is one item, a list has one in each element. 0 if absent, 1 if there. */
@@ -92,10 +90,10 @@ static int each_value(struct json_at at, item_fn *item, struct cni_want *want, s
 	int r;
 
 	if (!json_object_is_type(at.value, json_type_array)) {
-		r = cni_read_text(e, at, &text);
+		r = cni_read(e, json_read_text(at, JSON_STRING_MAX, &text));
 		return r > 0 ? one_value(at, text, item, want, e) : r;
 	}
-	r = cni_read_texts(e, at, &texts);
+	r = cni_read(e, json_read_texts(at, JSON_STRING_MAX, &texts.v, &texts.n));
 	if (r < 0)
 		return r;
 	r = 0;
@@ -111,11 +109,16 @@ static int each_value(struct json_at at, item_fn *item, struct cni_want *want, s
 static int each_in_annotation(const struct json_at *runtime, const char *name, item_fn *item,
 			      struct cni_want *want, struct cni_error *e)
 {
-	struct json_at all = cni_member(runtime, ANNOTATIONS), at = json_member(&all, name);
+	struct json_at all = json_member(runtime, ANNOTATIONS), at;
 	size_t before = want->n_pools + want->n_addresses;
 	const char *text;
 	struct err why;
-	int r = cni_read_text(e, at, &text);
+	int r;
+
+	all.as_go = false;
+	at = json_member(&all, name);
+	at.as_go = true;
+	r = cni_read(e, json_read_text(at, JSON_STRING_MAX, &text));
 
 	if (r <= 0)
 		return r;
@@ -133,15 +136,15 @@ static int each_in_annotation(const struct json_at *runtime, const char *name, i
 static int read_pools(const struct json_at *root, struct json_at runtime, struct cni_want *want,
 		      struct cni_error *e)
 {
-	struct json_at ipam = cni_member(root, "ipam");
+	struct json_at ipam = json_member(root, "ipam");
 	const struct json_at *const places[] = { &ipam, root };
 	int r = each_in_annotation(&runtime, "roost.io/pool", add_pool, want, e);
 
 	want->pools_from_pod = r > 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(places); i++) {
-		r = each_value(cni_member(places[i], "pool"), add_pool, want, e);
+		r = each_value(json_member(places[i], "pool"), add_pool, want, e);
 		if (r == 0)
-			r = each_value(cni_member(places[i], "pools"), add_pool, want, e);
+			r = each_value(json_member(places[i], "pools"), add_pool, want, e);
 	}
 	return r < 0 ? r : 0;
 }
@@ -173,12 +176,12 @@ static int from_cni_args(const char *text, struct cni_want *want, struct cni_err
 static int read_addresses(struct json_at runtime, struct json_at args, const char *cni_args_ip,
 			  struct cni_want *want, struct cni_error *e)
 {
-	int r = each_value(cni_member(&runtime, "ips"), add_address, want, e);
+	int r = each_value(json_member(&runtime, "ips"), add_address, want, e);
 
 	if (r == 0)
 		r = each_in_annotation(&runtime, "roost.io/addresses", add_address, want, e);
 	if (r == 0)
-		r = from_args(cni_member(&args, "ips"), want);
+		r = from_args(json_member(&args, "ips"), want);
 	if (r == 0)
 		r = from_cni_args(cni_args_ip, want, e);
 	return r < 0 ? r : 0;
@@ -199,20 +202,18 @@ static bool device_mac_parse(const char *text, struct mac *ret)
 static int read_mac(struct json_at runtime, struct json_at args, const char *cni_args_mac,
 		    struct mac *ret, struct cni_error *e)
 {
-	struct json_at at = cni_member(&runtime, "mac");
+	struct json_at at = json_member(&runtime, "mac");
 	const char *text;
 	char shown[SHOW_TEXT];
-	int r = cni_read_text(e, at, &text);
+	int r = cni_read(e, json_read_text(at, JSON_STRING_MAX, &text));
 
 	if (r < 0)
 		return r;
 	if (r > 0 && device_mac_parse(text, ret))
 		return 0;
-	if (r > 0) {
-		json_refuse(at, "is not the MAC address of a device");
-		return cni_wrong(e, at, json_type_string);
-	}
-	at = cni_member(&args, "mac");
+	if (r > 0)
+		return cni_read(e, json_refuse(at, "is not the MAC address of a device"));
+	at = json_member(&args, "mac");
 	if (json_object_is_type(at.value, json_type_string) &&
 	    device_mac_parse(json_object_get_string(at.value), ret))
 		return 0;
@@ -224,36 +225,31 @@ static int read_mac(struct json_at runtime, struct json_at args, const char *cni
 }
 
 /* The capability has other names for two of them than the result. */
-static int read_dns(struct json_at at, struct cni_dns *ret, struct cni_error *e)
-{
-	int r = cni_read_object(e, at);
-
-	if (r == 0)
-		return 0;
-	if (r < 0 || cni_read_texts(e, cni_member(&at, "servers"), &ret->nameservers) < 0 ||
-	    cni_read_texts(e, cni_member(&at, "searches"), &ret->search) < 0 ||
-	    cni_read_texts(e, cni_member(&at, "options"), &ret->options) < 0)
-		return -EINVAL;
-	return 0;
-}
+static const struct field dns_fields[] = {
+	{ LIST(cni_dns, nameservers, "servers", &cni_text_element) },
+	{ LIST(cni_dns, search, "searches", &cni_text_element) },
+	{ LIST(cni_dns, options, "options", &cni_text_element) },
+};
+static const struct field dns_field = { OBJECT(cni_want, dns, "dns", dns_fields) };
 
 int cni_want_read(const struct cni_conf *conf, const struct cni_env *env, struct cni_want *ret,
 		  struct cni_error *e)
 {
-	struct json_at root = cni_root(conf->json, e), runtime = cni_member(&root, "runtimeConfig"),
-		       outer = cni_member(&root, "args"), args = cni_member(&outer, "cni");
+	struct json_at root = cni_root(conf->json, e),
+		       runtime = json_member(&root, "runtimeConfig"),
+		       outer = json_member(&root, "args"), args = json_member(&outer, "cni");
 	int r;
 
 	*ret = (struct cni_want){ 0 };
-	if (cni_read_object(e, runtime) < 0)
-		return -EINVAL;
-	r = read_pools(&root, runtime, ret, e);
+	r = cni_read(e, json_read_object(runtime));
+	if (r >= 0)
+		r = read_pools(&root, runtime, ret, e);
 	if (r == 0)
 		r = read_addresses(runtime, args, env->args.ip, ret, e);
 	if (r == 0)
 		r = read_mac(runtime, args, env->args.mac, &ret->mac, e);
 	if (r == 0)
-		r = read_dns(cni_member(&runtime, "dns"), &ret->dns, e);
+		r = cni_read(e, fields_read(&dns_field, 1, &runtime, ret));
 	if (r < 0)
 		cni_want_done(ret);
 	return r;

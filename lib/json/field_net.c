@@ -93,7 +93,7 @@ static int range_read(const struct field *f, struct json_at in, void *at)
 	const char *text;
 	int r = json_read_text(in, JSON_STRING_MAX, &text);
 
-	if (r < 0)
+	if (r <= 0)
 		return r;
 	if (strchr(text, '/'))
 		return prefix_field_read(f, in, at);
@@ -159,7 +159,7 @@ static int mac_read(const struct field *f, struct json_at in, void *at)
 	struct mac mac;
 	int r = json_read_text(in, JSON_STRING_MAX, &text);
 
-	if (r < 0)
+	if (r <= 0)
 		return r;
 	/* Records have lower case: equal addresses are equal texts. */
 	if (!mac_parse(text, &mac) || !mac_is_of_device(&mac) || text[strcspn(text, "ABCDEF")])

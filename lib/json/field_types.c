@@ -35,7 +35,7 @@ static int text_read(const struct field *f, struct json_at in, void *at)
 	struct err why;
 	int r = json_read_text(in, JSON_STRING_MAX, &text);
 
-	if (r < 0)
+	if (r <= 0)
 		return r;
 	if (f->check && f->check(text, &why) < 0)
 		return json_wrong(in, "%s", why.text);
@@ -151,7 +151,9 @@ const struct field_type field_number = {
 
 static int revision_read(const struct field *f, struct json_at in, void *at)
 {
-	return json_read_integer(in, 0, INT64_MAX, at) < 0 ? -EINVAL : 0;
+	int r = json_read_integer(in, 0, INT64_MAX, at);
+
+	return r < 0 ? r : 0;
 }
 
 static int revision_write(const struct field *f, const void *at, const void *usual,
@@ -180,7 +182,9 @@ static int flag_init(const struct field *f, void *at)
 
 static int flag_read(const struct field *f, struct json_at in, void *at)
 {
-	return json_read_bool(in, at) < 0 ? -EINVAL : 0;
+	int r = json_read_bool(in, at);
+
+	return r < 0 ? r : 0;
 }
 
 static int flag_write(const struct field *f, const void *at, const void *usual,
@@ -219,7 +223,7 @@ static int choice_read(const struct field *f, struct json_at in, void *at)
 	const char *text;
 	int r = json_read_text(in, JSON_STRING_MAX, &text);
 
-	if (r < 0)
+	if (r <= 0)
 		return r;
 	for (unsigned i = 0; f->choices[i]; i++)
 		if (strcmp(f->choices[i], text) == 0) {
@@ -246,7 +250,9 @@ const struct field_type field_choice = {
 
 static int time_read(const struct field *f, struct json_at in, void *at)
 {
-	return json_read_time(in, at) < 0 ? -EINVAL : 0;
+	int r = json_read_time(in, at);
+
+	return r < 0 ? r : 0;
 }
 
 static int time_write(const struct field *f, const void *at, const void *usual,

@@ -25,11 +25,11 @@ int fields_init(const struct field *table, size_t n, void *record)
 	return 0;
 }
 
-static bool is_blank(const struct field *f, struct json_object *value)
+static bool is_blank(const struct field *f, struct json_at at)
 {
-	return f->type->blank_is_absent && !f->required && !f->initial_text &&
-	       json_object_is_type(value, json_type_string) &&
-	       json_object_get_string_len(value) == 0;
+	return f->type->blank_is_absent && !f->required && (at.as_go || !f->initial_text) &&
+	       json_object_is_type(at.value, json_type_string) &&
+	       json_object_get_string_len(at.value) == 0;
 }
 
 int fields_read(const struct field *table, size_t n, const struct json_at *in, void *record)
@@ -40,7 +40,8 @@ int fields_read(const struct field *table, size_t n, const struct json_at *in, v
 
 		if (!at.value && f->required)
 			return json_wrong(at, "is missing");
-		if (!at.value || is_blank(f, at.value))
+		at.required = f->required;
+		if (!at.value || is_blank(f, at))
 			continue;
 		r = f->type->read(f, at, inside(record, f->at));
 		if (r == -ENOMEM)

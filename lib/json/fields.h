@@ -64,9 +64,10 @@ struct field {
 	.name = (json), .type = &field_object, .at = offsetof(struct record, member),              \
 	.fields = (table), .n_fields = ARRAY_SIZE(table),                                          \
 	.size = sizeof(((struct record *)0)->member)
+/* A struct that begins with v and n, such as a growable array. */
 #define LIST(record, member, json, element)                                                        \
-	FIELD(record, member, json, list), .fields = (element),                                    \
-					   .size = sizeof(*((struct record *)0)->member.v)
+	.name = (json), .type = &field_list, .at = offsetof(struct record, member.v),              \
+	.fields = (element), .size = sizeof(*((struct record *)0)->member.v)
 /*
  * "gateway": the only element of the list that the line before, "gateways", describes. Read where
  * the list was not given (both are refused), never written.

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/base/names.h"
 #include "lib/json/json_feed.h"
@@ -75,10 +76,19 @@ struct json_at json_root(struct json_object *object, struct err *err)
 
 struct json_at json_member(const struct json_at *object, const char *name)
 {
-	struct json_at at = { .up = object, .name = name, .err = object->err };
+	struct json_at at = {
+		.up = object, .name = name, .as_go = object->as_go, .err = object->err
+	};
 
-	if (json_object_is_type(object->value, json_type_object))
+	if (!json_object_is_type(object->value, json_type_object))
+		return at;
+	if (!at.as_go) {
 		json_object_object_get_ex(object->value, name, &at.value);
+		return at;
+	}
+	json_object_object_foreach(object->value, key, value)
+		if (strcasecmp(key, name) == 0)
+			at.value = value;
 	return at;
 }
 
@@ -97,6 +107,7 @@ struct json_at json_element(const struct json_at *array, size_t i)
 				 .up = array,
 				 .index = i,
 				 .required = true,
+				 .as_go = array->as_go,
 				 .err = array->err };
 }
 

@@ -56,6 +56,11 @@ struct json_at {
 	const char *name; /* NULL: the root or an element of an array */
 	size_t index;
 	bool required;
+	/*
+	 * As programs in Go write and read it, for all below too: names match without regard to case, of
+	 * several the last counts, and an empty string where a value may be absent means absent.
+	 */
+	bool as_go;
 	struct err *err;
 };
 
@@ -72,7 +77,8 @@ int json_refuse(struct json_at at, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /*
  * The readers return 1 when the field is there and good, 0 when it is absent (*ret is then
- * left alone, so it may hold the default), -EINVAL with a sentence otherwise.
+ * left alone, so it may hold the default), -EINVAL with a sentence otherwise; with as_go
+ * -EBADMSG for a value of another type.
  */
 
 /* At most max bytes, no NUL inside; *ret lives as long as the document. */

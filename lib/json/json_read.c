@@ -33,12 +33,17 @@ static int present(struct json_at at, enum json_type type)
 {
 	if (!at.value && !at.required)
 		return 0;
+	if (at.as_go && !at.required && type == json_type_string &&
+	    json_object_is_type(at.value, json_type_string) &&
+	    json_object_get_string_len(at.value) == 0)
+		return 0;
 	if (!at.value)
 		return json_wrong(at, at.name ? "is missing" : "null is not allowed here");
-	if (!json_object_is_type(at.value, type))
-		return json_refuse(at, "is %s, not %s", type_noun(json_object_get_type(at.value)),
-				   type_noun(type));
-	return 1;
+	if (json_object_is_type(at.value, type))
+		return 1;
+	json_refuse(at, "is %s, not %s", type_noun(json_object_get_type(at.value)),
+		    type_noun(type));
+	return at.as_go ? -EBADMSG : -EINVAL;
 }
 
 int json_read_text(struct json_at at, size_t max, const char **ret)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cni/giver.h"
+#include "cni/ipam_plugin.h"
 
 #include <errno.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static bool is_beside_us(const char *program)
 					      a.st_dev == b.st_dev && a.st_ino == b.st_ino);
 }
 
-int giver_choose(const struct cni_call *call, struct giver *ret, struct cni_error *e)
+int ipam_plugin_choose(const struct cni_call *call, struct ipam_plugin *ret, struct cni_error *e)
 {
 	const char *type = call->conf.ipam_type, *path = call->env.path;
 	const bool ours = strcmp(type, OWN) == 0;
@@ -47,11 +47,11 @@ int giver_choose(const struct cni_call *call, struct giver *ret, struct cni_erro
 			"the IPAM plugin \"%s\" is in no folder of CNI_PATH (%s)", type, path);
 }
 
-const char *giver_name(const struct giver *giver, const struct cni_call *call,
-		       const struct plugin_given *given)
+const char *ipam_plugin_name(const struct ipam_plugin *ipam, const struct cni_call *call,
+			     const struct plugin_given *given)
 {
 	/* Fixed addresses in the configuration: no agent has ever heard of them. */
-	return giver->own && !given->reply ? "static" : call->conf.ipam_type;
+	return ipam->own && !given->reply ? "static" : call->conf.ipam_type;
 }
 
 /* --- ADD ------------------------------------------------------------------------------------ */
@@ -91,30 +91,30 @@ static int read_result(const struct cni_call *call, const char *text, size_t len
 		e->code = CNI_CODE_IO;
 		return r;
 	}
-	if (given->result.n_ips == 0)
+	if (given->result.ips.n == 0)
 		return cni_fail(e, CNI_CODE_IO, "the IPAM plugin \"%s\" gave no address", type);
 	return 0;
 }
 
-static void run_del(const struct giver *giver, const struct cni_call *call)
+static void run_del(const struct ipam_plugin *ipam, const struct cni_call *call)
 {
 	const struct deadline deadline = deadline_in(CNI_UNDO_MS);
 	AUTO(free) char *ignored = NULL;
 	struct cni_error why = { 0 };
 	size_t len;
 
-	if (delegate_run(call, giver->program, CNI_DEL, &deadline, &ignored, &len, &why) < 0)
+	if (delegate_run(call, ipam->program, CNI_DEL, &deadline, &ignored, &len, &why) < 0)
 		cni_complain(call, "the address of %s/%s is not given back: %s",
 			     call->env.container, call->env.ifname, why.msg.text);
 }
 
-static int other_add(const struct giver *giver, const struct cni_call *call,
+static int other_add(const struct ipam_plugin *ipam, const struct cni_call *call,
 		     struct plugin_given *ret, struct cni_error *e)
 {
 	AUTO_DONE(plugin_given_done) struct plugin_given given = { 0 };
 	AUTO(free) char *text = NULL;
 	size_t len;
-	int r = delegate_run(call, giver->program, CNI_ADD, &call->deadline, &text, &len, e);
+	int r = delegate_run(call, ipam->program, CNI_ADD, &call->deadline, &text, &len, e);
 	/* A plugin that refuses holds nothing, and what it held before may be a live pod's. */
 	const bool may_hold = r == 0 || r == -ETIMEDOUT;
 
@@ -122,7 +122,7 @@ static int other_add(const struct giver *giver, const struct cni_call *call,
 		r = read_result(call, text, len, &given, e);
 	if (r < 0) {
 		if (may_hold)
-			run_del(giver, call);
+			run_del(ipam, call);
 		return r;
 	}
 	*ret = given;
@@ -130,19 +130,19 @@ static int other_add(const struct giver *giver, const struct cni_call *call,
 	return 0;
 }
 
-int giver_add(const struct giver *giver, const struct cni_call *call, const struct roost_conf *conf,
-	      struct plugin_given *ret, struct cni_error *e)
+int ipam_plugin_add(const struct ipam_plugin *ipam, const struct cni_call *call,
+		    const struct roost_conf *conf, struct plugin_given *ret, struct cni_error *e)
 {
-	return giver->own ? own_add(call, conf, ret, e) : other_add(giver, call, ret, e);
+	return ipam->own ? own_add(call, conf, ret, e) : other_add(ipam, call, ret, e);
 }
 
-void giver_undo(const struct giver *giver, const struct cni_call *call,
-		const struct plugin_given *given)
+void ipam_plugin_undo(const struct ipam_plugin *ipam, const struct cni_call *call,
+		      const struct plugin_given *given)
 {
-	if (giver->own)
+	if (ipam->own)
 		plugin_undo(call, given);
 	else
-		run_del(giver, call);
+		run_del(ipam, call);
 }
 
 /* --- the other verbs ------------------------------------------------------------------------ */
@@ -154,16 +154,17 @@ static bool is_unknown_verb(enum cni_verb verb, unsigned code)
 	       (code == CNI_CODE_VERSION || code == CNI_CODE_ENVIRONMENT);
 }
 
-int giver_forward(const struct giver *giver, const struct cni_call *call, struct cni_error *e)
+int ipam_plugin_forward(const struct ipam_plugin *ipam, const struct cni_call *call,
+			struct cni_error *e)
 {
 	AUTO(free) char *ignored = NULL;
 	struct cni_error why = { 0 };
 	size_t len;
 	int r;
 
-	if (giver->own)
+	if (ipam->own)
 		return 0;
-	r = delegate_run(call, giver->program, call->env.verb, &call->deadline, &ignored, &len,
+	r = delegate_run(call, ipam->program, call->env.verb, &call->deadline, &ignored, &len,
 			 &why);
 	if (r < 0 && is_unknown_verb(call->env.verb, why.code))
 		return 0;
@@ -172,7 +173,8 @@ int giver_forward(const struct giver *giver, const struct cni_call *call, struct
 	return r;
 }
 
-int giver_check(const struct giver *giver, const struct cni_call *call, struct cni_error *e)
+int ipam_plugin_check(const struct ipam_plugin *ipam, const struct cni_call *call,
+		      struct cni_error *e)
 {
-	return giver->own ? plugin_check(call, NULL, e) : giver_forward(giver, call, e);
+	return ipam->own ? plugin_check(call, NULL, e) : ipam_plugin_forward(ipam, call, e);
 }
