@@ -11,7 +11,7 @@
 
 #include "agent/bird/bird_flaps.h"
 #include "agent/bird/routing_compare.h"
-#include "agent/kernel/delta_kernel.h"
+#include "agent/kernel/fight.h"
 #include "confd/bird/bird_mask.h"
 #include "confd/bird/bird_show.h"
 #include "confd/bird_step.h"
@@ -78,7 +78,7 @@ struct routing {
 	struct prefix lost;
 	uint32_t lost_by;
 	struct timer refeed;
-	struct presence refeeds;
+	struct fight refeeds;
 };
 
 /* --- what is known -------------------------------------------------------------------------- */
@@ -684,7 +684,7 @@ static void feed(struct routing *r)
 
 	if (!version)
 		return;
-	presence_repaired(&r->refeeds, timers_now(r->o.timers));
+	fight_repaired(&r->refeeds, timers_now(r->o.timers));
 	log_limited(&limit, LOG_LEVEL_WARNING, "bird",
 		    "route %s of BIRD, and maybe others, was removed by another program (netlink "
 		    "port %u); BIRD exports its routes again",

@@ -8,7 +8,7 @@
 
 #include "agent/firewall/firewall_child.h"
 #include "agent/firewall/firewall_netlink.h"
-#include "agent/kernel/delta_kernel.h"
+#include "agent/kernel/fight.h"
 #include "lib/base/log.h"
 
 #define RETRY_MS 30000
@@ -33,7 +33,7 @@ struct firewall {
 	bool lost;             /* events */
 	bool gone;             /* there is no table of ours */
 	char by[48];           /* who touched it; "": not known */
-	struct presence fight; /* not_before: also after a failure */
+	struct fight fight; /* not_before: also after a failure */
 	struct firewall_stats stats;
 };
 
@@ -119,8 +119,8 @@ static void report_repair(struct firewall *f)
 	const char *by = f->by[0] ? f->by : "another program";
 
 	f->stats.repairs++;
-	presence_repaired(&f->fight, timers_now(f->options.timers));
-	if (f->fight.fights > FIGHT_LOGGED)
+	fight_repaired(&f->fight, timers_now(f->options.timers));
+	if (f->fight.repairs > FIGHT_LOGGED)
 		log_limited(&limit, LOG_LEVEL_WARNING, "firewall",
 			    TABLE " was changed again and again, last by %s; restored each time",
 			    by);

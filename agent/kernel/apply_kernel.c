@@ -364,26 +364,7 @@ static int settle_all_blocked(struct netlink *nl, struct kernel_view *view, stru
 
 /* --- results -------------------------------------------------------------------------------- */
 
-static void note_repair(const struct change *c, struct presence *h, uint64_t now)
-{
-	if (c->repair)
-		presence_repaired(h, now);
-}
-
-static void note_host(struct kernel_view *view, const struct change *c, uint64_t now)
-{
-	bool v4 = c->family == AF_INET;
-	struct presence *h = v4 ? &view->forwarding4 : &view->forwarding6;
-
-	if (v4)
-		view->host4.conf[CONF_FORWARDING] = 1;
-	else
-		view->host6.conf[CONF6_FORWARDING] = 1;
-	note_repair(c, h, now);
-	h->confirmed = true;
-}
-
-static void note_link(struct kernel_view *view, const struct change *c, uint64_t now)
+static void note_link(struct kernel_view *view, const struct change *c)
 {
 	struct held_link *l = kernel_view_link(view, c->link.index);
 
@@ -397,16 +378,14 @@ static void note_link(struct kernel_view *view, const struct change *c, uint64_t
 	if (c->gateway6 != GATEWAY6_READY)
 		l->gateway6 = GATEWAY6_READY;
 	l->own_removals += c->removed6;
-	note_repair(c, &l->h, now);
 }
 
-/* A new device is in the view when the kernel tells of it, which is before anything is decided. */
-static void note_tunnel(struct kernel_view *view, const struct change *c, uint64_t now)
+/* A new device is in the view when its event is read, which is before anything is decided. */
+static void note_tunnel(struct kernel_view *view, const struct change *c)
 {
 	struct held_link *l = c->want->index ? kernel_view_link(view, c->want->index) : NULL;
 	const struct tunnel *is = &c->want->is;
 
-	note_repair(c, &view->tunnels[c->tunnel].h, now);
 	/* Its addresses are no further repairs. */
 	if (!l) {
 		view->tunnels[c->tunnel].h.confirmed = false;
@@ -421,19 +400,22 @@ static void note_tunnel(struct kernel_view *view, const struct change *c, uint64
 
 static void note(struct kernel_view *view, struct change *c, uint64_t now)
 {
-	struct held_neighbour *n = NULL;
-	struct held_route *r = NULL;
+	struct presence *h;
 
 	c->done = !c->forget;
 	switch (c->kind) {
 	case CHANGE_HOST:
-		note_host(view, c, now);
+		if (c->family == AF_INET)
+			view->host4.conf[CONF_FORWARDING] = 1;
+		else
+			view->host6.conf[CONF6_FORWARDING] = 1;
+		change_presence(c, view)->confirmed = true;
 		break;
 	case CHANGE_LINK:
-		note_link(view, c, now);
+		note_link(view, c);
 		break;
 	case CHANGE_TUNNEL:
-		note_tunnel(view, c, now);
+		note_tunnel(view, c);
 		break;
 	case CHANGE_TUNNEL_GONE:
 		kernel_view_drop_link(view, c->index);
@@ -442,19 +424,18 @@ static void note(struct kernel_view *view, struct change *c, uint64_t now)
 		break;
 	case CHANGE_ADDRESS:
 		kernel_view_put_address(view, &c->address);
-		note_repair(c, &view->tunnels[c->tunnel].h, now);
 		break;
 	case CHANGE_ADDRESS_GONE:
 		kernel_view_drop_address(view, &c->address);
 		break;
 	case CHANGE_NEIGHBOUR:
-		if (kernel_view_put_neighbour(view, &c->neighbour, &n) == 0)
-			note_repair(c, &n->h, now);
+		kernel_view_put_neighbour(view, &c->neighbour);
 		break;
 	case CHANGE_ROUTE:
-		if ((c->replaces ? kernel_view_replace_route(view, &c->route, &r)
-				 : kernel_view_put_route(view, &c->route, &r)) == 0)
-			note_repair(c, &r->h, now);
+		if (c->replaces)
+			kernel_view_replace_route(view, &c->route);
+		else
+			kernel_view_put_route(view, &c->route, NULL);
 		break;
 	case CHANGE_ROUTE_OLD:
 	case CHANGE_ROUTE_GONE:
@@ -464,6 +445,9 @@ static void note(struct kernel_view *view, struct change *c, uint64_t now)
 		kernel_view_drop_neighbour(view, &c->neighbour);
 		break;
 	}
+	h = c->repair ? change_presence(c, view) : NULL;
+	if (h)
+		fight_repaired(&h->fight, now);
 }
 
 static void count(const struct kernel_view *view, const struct changes *changes,

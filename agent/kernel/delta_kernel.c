@@ -6,45 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REPAIR_EVERY_MS    200
-#define REPAIR_AHEAD_MS    (4 * REPAIR_EVERY_MS)
-#define REPAIR_SLOWLY_MS   2000
-#define FIGHT_LASTING_MS   120000
-#define FIGHT_OVER_MS      10000 /* without a repair */
-#define FIGHT_FORGOTTEN_MS 60000
-
 void changes_done(struct changes *c)
 {
 	array_done(c);
 	*c = (struct changes){ 0 };
 }
 
-/* --- fights --------------------------------------------------------------------------------- */
-
-void presence_repaired(struct presence *h, uint64_t now)
-{
-	if (now > h->paid + FIGHT_FORGOTTEN_MS)
-		h->fights = 0;
-	if (now > h->paid + FIGHT_OVER_MS)
-		h->fight_began = now;
-	if (h->fights < UINT8_MAX)
-		h->fights++;
-	h->paid = (h->paid > now ? h->paid : now) + REPAIR_EVERY_MS;
-	if (now - h->fight_began >= FIGHT_LASTING_MS)
-		h->not_before = now + REPAIR_SLOWLY_MS;
-	else if (h->paid > now + REPAIR_AHEAD_MS)
-		h->not_before = h->paid - REPAIR_AHEAD_MS;
-	else
-		h->not_before = now;
-}
-
 /* Whether another program fights over it and it is not due yet; h may be NULL. */
 static bool put_off(const struct presence *h, uint64_t now, struct changes *c)
 {
-	if (!h || h->not_before <= now)
+	if (!h || h->fight.not_before <= now)
 		return false;
-	if (!c->next || h->not_before < c->next)
-		c->next = h->not_before;
+	if (!c->next || h->fight.not_before < c->next)
+		c->next = h->fight.not_before;
 	return true;
 }
 
@@ -552,6 +526,32 @@ void delta_confirm(const struct desired_kernel *d, struct kernel_view *view)
 			continue;
 		wanted = wanted_route(d, &route, &r->route);
 		r->h.confirmed = wanted && kroute_compare(wanted, &r->route) == 0;
+	}
+}
+
+struct presence *change_presence(const struct change *c, struct kernel_view *view)
+{
+	struct held_neighbour *n;
+	struct held_route *r;
+	struct held_link *l;
+
+	switch (c->kind) {
+	case CHANGE_HOST:
+		return c->family == AF_INET ? &view->forwarding4 : &view->forwarding6;
+	case CHANGE_LINK:
+		l = kernel_view_link(view, c->link.index);
+		return l ? &l->h : NULL;
+	case CHANGE_TUNNEL:
+	case CHANGE_ADDRESS:
+		return &view->tunnels[c->tunnel].h;
+	case CHANGE_NEIGHBOUR:
+		n = kernel_view_neighbour(view, &c->neighbour);
+		return n ? &n->h : NULL;
+	case CHANGE_ROUTE:
+		r = kernel_view_route(view, &c->route);
+		return r ? &r->h : NULL;
+	default:
+		return NULL;
 	}
 }
 

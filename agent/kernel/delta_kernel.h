@@ -73,17 +73,9 @@ void changes_done(struct changes *c);
 /* Marks what is as it should be: if it is not later, another program changed it. */
 void delta_confirm(const struct desired_kernel *d, struct kernel_view *view);
 
-/*
- * After a repair: when the next one of the same thing may come. At once, five times in a row and
- * then five times a second; in a fight that has lasted two minutes, every two seconds. So the last
- * repair follows the last tampering within 0.2 s, or 2 s. More at once would only keep an
- * `ip route flush` going, which repeats until it finds nothing.
- */
-void presence_repaired(struct presence *h, uint64_t now);
-/* So many repairs of a fight are logged one by one, those after them as a count. */
-#define FIGHT_LOGGED 3
-
 /* "route 10.1.0.5/32 dev roost0123456789". */
 #define CHANGE_TEXT 352
 const char *change_print(const struct change *c, const struct kernel_view *view,
 			 char text[CHANGE_TEXT]);
+/* What the view remembers of the thing that is missing; NULL: nothing, or it is surplus. */
+struct presence *change_presence(const struct change *c, struct kernel_view *view);

@@ -292,8 +292,8 @@ static void a_link_that_is_down_is_set_up(void **state)
 }
 
 /* Another program removes a thing `every` ms for so long; returns the longest wait for a repair. */
-static uint64_t fight(struct presence *h, uint64_t *now, uint64_t every, uint64_t lasting,
-		      unsigned *ret_repairs)
+static uint64_t fight_on(struct fight *h, uint64_t *now, uint64_t every, uint64_t lasting,
+			 unsigned *ret_repairs)
 {
 	uint64_t end = *now + lasting, longest = 0;
 
@@ -301,7 +301,7 @@ static uint64_t fight(struct presence *h, uint64_t *now, uint64_t every, uint64_
 		uint64_t wait = h->not_before > *now ? h->not_before - *now : 0;
 
 		longest = wait > longest ? wait : longest;
-		presence_repaired(h, *now + wait);
+		fight_repaired(h, *now + wait);
 		*now += wait > every ? wait : every;
 	}
 	return longest;
@@ -310,51 +310,51 @@ static uint64_t fight(struct presence *h, uint64_t *now, uint64_t every, uint64_
 static void repairs_do_not_outlast_the_tampering(void **state)
 {
 	uint64_t now = ((struct world *)*state)->now;
-	struct presence h = { 0 };
+	struct fight h = { 0 };
 	unsigned n;
 
 	/* At a rate that costs nothing each is repaired at once, for as long as a minute or two. */
-	assert_int_equal(fight(&h, &now, 1000, 100000, &n), 0);
+	assert_int_equal(fight_on(&h, &now, 1000, 100000, &n), 0);
 	assert_int_equal(n, 100);
 	now += 20000;
-	assert_int_equal(fight(&h, &now, 200, 60000, &n), 0);
+	assert_int_equal(fight_on(&h, &now, 200, 60000, &n), 0);
 	now += 20000;
 	/* Faster than that: five at once, then five a second. */
-	assert_int_equal(fight(&h, &now, 0, 10000, &n), 200);
+	assert_int_equal(fight_on(&h, &now, 0, 10000, &n), 200);
 	assert_in_range(n, 50, 60);
-	assert_int_equal(h.fights, UINT8_MAX);
+	assert_int_equal(h.repairs, UINT8_MAX);
 }
 
 static void only_a_lasting_fight_slows_repairs(void **state)
 {
 	uint64_t now = ((struct world *)*state)->now;
-	struct presence h = { 0 };
+	struct fight h = { 0 };
 	unsigned n;
 
-	assert_int_equal(fight(&h, &now, 1, 110000, &n), 200);
-	assert_int_equal(fight(&h, &now, 1, 600000, &n), 2000);
+	assert_int_equal(fight_on(&h, &now, 1, 110000, &n), 200);
+	assert_int_equal(fight_on(&h, &now, 1, 600000, &n), 2000);
 	assert_in_range(n, 300, 360);
 	/* It pauses: the next repair is at once. It ends: so are the five after it. */
 	now += 3000;
-	assert_int_equal(fight(&h, &now, 1, 1, &n), 0);
+	assert_int_equal(fight_on(&h, &now, 1, 1, &n), 0);
 	now += 13000;
-	assert_int_equal(fight(&h, &now, 1, 5, &n), 0);
-	assert_true(h.fights > FIGHT_LOGGED);
+	assert_int_equal(fight_on(&h, &now, 1, 5, &n), 0);
+	assert_true(h.repairs > FIGHT_LOGGED);
 	now += 62000;
-	assert_int_equal(fight(&h, &now, 1, 1, &n), 0);
-	assert_int_equal(h.fights, 1);
+	assert_int_equal(fight_on(&h, &now, 1, 1, &n), 0);
+	assert_int_equal(h.repairs, 1);
 }
 
 /* At 1 every 15 s it is no fight to slow down for, however long; only the log is limited. */
 static void slow_tampering_is_repaired_at_once_for_ever(void **state)
 {
 	uint64_t now = ((struct world *)*state)->now;
-	struct presence h = { 0 };
+	struct fight h = { 0 };
 	unsigned n;
 
-	assert_int_equal(fight(&h, &now, 15000, 3600000, &n), 0);
-	assert_true(h.fights > FIGHT_LOGGED);
-	assert_int_equal(fight(&h, &now, 200, 60000, &n), 0);
+	assert_int_equal(fight_on(&h, &now, 15000, 3600000, &n), 0);
+	assert_true(h.repairs > FIGHT_LOGGED);
+	assert_int_equal(fight_on(&h, &now, 200, 60000, &n), 0);
 }
 
 static void what_is_put_off_comes_when_it_is_due(void **state)
@@ -371,7 +371,7 @@ static void what_is_put_off_comes_when_it_is_due(void **state)
 	confirm(w);
 	take(&w->view, route_message(RTM_DELROUTE, 0, OTHERS, "10.1.0.5/32", 7, route_protocol));
 	r = kernel_view_routes(&w->view, &w->desired.routes[0]).v[0];
-	r->h.not_before = w->now + 10;
+	r->h.fight.not_before = w->now + 10;
 	expect(w, "");
 	want(w);
 	assert_int_equal(delta_missing(&w->desired, &w->view, w->now, &c), 0);

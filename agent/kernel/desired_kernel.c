@@ -22,68 +22,41 @@ struct making {
 	struct desired_link *tunnel_links[2];
 };
 
-/*
- * What comes out of the tunnel is routed on. Where one end takes the tunnel and the other the way
- * past it, for as long as they do not agree, a strict rp_filter would drop half of it.
- */
-static bool tunnel_conf(const struct desired_link *l, enum devconf c, int32_t *ret)
-{
-	switch (c) {
-	case CONF_FORWARDING:
-		*ret = 1;
-		return true;
-	case CONF_RP_FILTER:
-		*ret = 2;
-		return true;
-	case CONF6_ACCEPT_RA:
-		*ret = 0;
-		return true;
-	case CONF6_FORWARDING:
-		*ret = 1;
-		return l->ipv6;
-	case CONF6_DISABLE:
-		*ret = 0;
-		return l->ipv6;
-	default:
-		return false;
-	}
-}
+#define LEFT (-1) /* as it is */
 
 /*
- * route_localnet is set to 0 once and then left alone: a chained portmap turns it on for ports
- * that are published on the host's loopback. accept_ra is off for IPv4 pods too: the host's end
- * speaks IPv6 by itself, and a pod could make itself the host's router.
+ * On pod links: route_localnet is set to 0 once and then left alone, because a chained portmap turns
+ * it on for ports that are published on the host's loopback. accept_ra is off for IPv4 pods too: the
+ * host's end speaks IPv6 by itself, and a pod could make itself the host's router.
+ *
+ * On tunnels: what comes out is routed on. While one end takes the tunnel and the other the way past
+ * it, a strict rp_filter would drop half of it.
  */
+static const struct {
+	int8_t pod, tunnel;
+	bool ipv6; /* matters only with an IPv6 address */
+} settings[N_DEVCONF] = {
+	[CONF6_DISABLE] = { 0, 0, true },          [CONF6_ACCEPT_DAD] = { 0, LEFT, true },
+	[CONF6_DAD_TRANSMITS] = { 0, LEFT, true }, [CONF6_ACCEPT_RA] = { 0, 0, false },
+	[CONF6_PROXY_NDP] = { 1, LEFT, true },     [CONF6_FORWARDING] = { 1, 1, true },
+	[CONF_PROXY_ARP] = { 1, LEFT, false },     [CONF_RP_FILTER] = { 1, 2, false },
+	[CONF_FORWARDING] = { 1, 1, false },       [CONF_ROUTE_LOCALNET] = { 0, LEFT, false },
+	[CONF_PROXY_DELAY] = { 0, LEFT, false },
+};
+
 bool desired_conf(const struct desired_link *l, enum devconf c, int32_t *ret)
 {
-	if (l->tunnel)
-		return tunnel_conf(l, c, ret);
-	switch (c) {
-	case CONF_PROXY_ARP:
-	case CONF_RP_FILTER:
-	case CONF_FORWARDING:
-		*ret = 1;
-		return true;
-	case CONF_PROXY_DELAY:
-	case CONF6_ACCEPT_RA:
-		*ret = 0;
-		return true;
-	case CONF_ROUTE_LOCALNET:
-		*ret = l->route_localnet;
-		return l->route_localnet || l->fresh;
-	case CONF6_PROXY_NDP:
-	case CONF6_FORWARDING:
-		*ret = 1;
-		return l->ipv6;
-	case CONF6_DISABLE:
-	case CONF6_ACCEPT_DAD:
-	case CONF6_DAD_TRANSMITS:
-		*ret = 0;
-		return l->ipv6;
-	case N_DEVCONF:
-		break;
+	int32_t value = l->tunnel ? settings[c].tunnel : settings[c].pod;
+
+	if (value == LEFT || (settings[c].ipv6 && !l->ipv6))
+		return false;
+	if (c == CONF_ROUTE_LOCALNET) {
+		if (!l->route_localnet && !l->fresh)
+			return false;
+		value = l->route_localnet;
 	}
-	return false;
+	*ret = value;
+	return true;
 }
 
 static bool is_v6(const struct address *a)

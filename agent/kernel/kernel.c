@@ -183,39 +183,6 @@ const struct kernel_view *kernel_seen(const struct kernel *k)
 	return &k->view;
 }
 
-unsigned kernel_link_index(const struct kernel *k, const char *name)
-{
-	const struct held_link *l = kernel_view_link_named(&k->view, name);
-
-	return l ? l->link.index : 0;
-}
-
-int kernel_doomed(const struct kernel *k, struct texts *ret)
-{
-	struct texts names = { calloc(k->view.links.n + 1, sizeof(*names.v)), 0 };
-	int err = names.v ? 0 : -ENOMEM;
-
-	for (size_t i = 0; err == 0 && i < k->view.links.n; i++) {
-		const struct held_link *l = k->view.links.v[i];
-
-		if (!l->pod || !pod_link_is_doomed(l->link.group))
-			continue;
-		names.v[names.n] = strdup(l->link.name);
-		if (names.v[names.n])
-			names.n++;
-		else
-			err = -ENOMEM;
-	}
-	if (err == 0) {
-		*ret = names;
-		return 0;
-	}
-	for (size_t i = 0; i < names.n; i++)
-		free((char *)(uintptr_t)names.v[i]);
-	free(names.v);
-	return err;
-}
-
 uint32_t kernel_uplink_mtu(const struct kernel *k, const struct address *node)
 {
 	for (size_t i = 0; i < k->view.addresses.n; i++) {

@@ -153,10 +153,6 @@ bool kernel_has_bird_route(struct kernel *k, const struct prefix *dst);
 /* What this socket removes is BIRD's own business: bird_lost() is not called for it. */
 void kernel_set_bird_port(struct kernel *k, uint32_t port);
 
-/* By what the events have told so far; 0: none of that name. */
-unsigned kernel_link_index(const struct kernel *k, const char *name);
-/* Names of all pod links of ours that are in DOOMED_GROUP; free() the array and each name. */
-int kernel_doomed(const struct kernel *k, struct texts *ret);
 /* How another node's block is reached, by the route of ours that the kernel holds for it. */
 enum kernel_way { KERNEL_WAY_NONE, KERNEL_WAY_DIRECT, KERNEL_WAY_TUNNEL, KERNEL_WAYS };
 const char *kernel_way_name(enum kernel_way way); /* "missing", "direct", "tunnel" */

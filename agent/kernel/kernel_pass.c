@@ -41,28 +41,11 @@ static enum kernel_thing thing_of(const struct change *c)
 	}
 }
 
-static uint8_t fights_of(const struct kernel_view *view, const struct change *c)
+static bool is_fought_over(struct kernel_view *view, const struct change *c)
 {
-	const struct held_neighbour *n;
-	const struct held_route *r;
-	const struct held_link *l;
+	const struct presence *h = change_presence(c, view);
 
-	switch (c->kind) {
-	case CHANGE_HOST:
-		return (c->family == AF_INET ? &view->forwarding4 : &view->forwarding6)->fights;
-	case CHANGE_LINK:
-		l = kernel_view_link(view, c->link.index);
-		return l ? l->h.fights : 0;
-	case CHANGE_TUNNEL:
-	case CHANGE_ADDRESS:
-		return view->tunnels[c->tunnel].h.fights;
-	case CHANGE_NEIGHBOUR:
-		n = kernel_view_neighbour(view, &c->neighbour);
-		return n ? n->h.fights : 0;
-	default:
-		r = kernel_view_route(view, &c->route);
-		return r ? r->h.fights : 0;
-	}
+	return h && h->fight.repairs > FIGHT_LOGGED;
 }
 
 static void report_repair(const struct kernel_view *view, const struct change *c)
@@ -97,7 +80,7 @@ static void report_repairs(struct kernel *k, const struct changes *changes)
 			continue;
 		n++;
 		k->stats.repaired[thing_of(&changes->v[i])]++;
-		if (fights_of(&k->view, &changes->v[i]) > FIGHT_LOGGED)
+		if (is_fought_over(&k->view, &changes->v[i]))
 			report_fight(&k->view, &changes->v[i]);
 		else if (first++ < NAMED_AT_ONCE)
 			report_repair(&k->view, &changes->v[i]);

@@ -12,34 +12,17 @@
 
 /* --- attach --------------------------------------------------------------------------------- */
 
-/* The view has every link, unless events were lost. */
-static int find_link(struct kernel *k, const char *name, struct held_link **ret, struct err *err)
+/* fresh: read again, because some of its settings change without an event. */
+static int find_link(struct kernel *k, const char *name, bool fresh, struct held_link **ret,
+		     struct err *err)
 {
 	struct held_link *l;
-	int r;
+	int r = 0;
 
 	kernel_drain(k);
-	l = kernel_view_link_named(&k->view, name);
-	if (!l) {
+	/* The view has every link, unless events were lost. */
+	if (fresh || !kernel_view_link_named(&k->view, name))
 		r = kernel_read_link(k, &k->view, name, err);
-		if (r < 0)
-			return err_wrap(err, r, "link %s", name);
-		l = kernel_view_link_named(&k->view, name);
-	}
-	if (!l)
-		return err_set(err, -ENODEV, "link %s does not exist", name);
-	*ret = l;
-	return 0;
-}
-
-/* Read again: some of its settings change without an event. */
-static int usable_link(struct kernel *k, const char *name, struct held_link **ret, struct err *err)
-{
-	struct held_link *l;
-	int r;
-
-	kernel_drain(k);
-	r = kernel_read_link(k, &k->view, name, err);
 	if (r < 0)
 		return err_wrap(err, r, "link %s", name);
 	l = kernel_view_link_named(&k->view, name);
@@ -47,8 +30,6 @@ static int usable_link(struct kernel *k, const char *name, struct held_link **re
 		return err_set(err, -ENODEV, "link %s does not exist", name);
 	if (!l->pod)
 		return err_set(err, -EINVAL, "%s is not a pod link", name);
-	if (pod_link_is_doomed(l->link.group))
-		return err_set(err, -EBUSY, "link %s is being destroyed", name);
 	*ret = l;
 	return 0;
 }
@@ -148,10 +129,12 @@ int kernel_attach(struct kernel *k, const struct kernel_pod *pod, struct err *er
 {
 	struct desired_kernel d = { 0 };
 	struct held_link *l = NULL;
-	int r = usable_link(k, pod->link, &l, err);
+	int r = find_link(k, pod->link, true, &l, err);
 
-	if (r < 0 || !l)
+	if (r < 0)
 		return r;
+	if (pod_link_is_doomed(l->link.group))
+		return err_set(err, -EBUSY, "link %s is being destroyed", pod->link);
 	/* Only the full compare reads it; setting it costs less than asking. */
 	l->link.known |= CONF_BIT(CONF_PROXY_DELAY);
 	l->link.conf[CONF_PROXY_DELAY] = -1;
@@ -206,12 +189,10 @@ int kernel_detach(struct kernel *k, const struct kernel_pod *pod, struct err *er
 	struct applied applied = { 0 };
 	struct desired_kernel d = { 0 };
 	struct held_link *l = NULL;
-	int r = find_link(k, pod->link, &l, err);
+	int r = find_link(k, pod->link, false, &l, err);
 
-	if (r < 0 || !l)
+	if (r < 0)
 		return r;
-	if (!l->pod)
-		return err_set(err, -EINVAL, "%s is not a pod link", pod->link);
 	r = wanted_for(pod, &k->view, false, &d);
 	r = r ?: add_gone(&gone, &d, k->export_table);
 	r = r ?: apply_kernel(k->netlink, &k->view, &gone, 0, &applied);

@@ -79,27 +79,25 @@ static void attaching_twice_changes_nothing(void **state)
 	assert_int_equal(kernel_stats(l->kernel).neighbours, 2);
 }
 
+static uint32_t group_of(const struct lab *l, const struct kernel_pod *pod)
+{
+	return kernel_view_link_named(kernel_seen(l->kernel), pod->link)->link.group;
+}
+
 static void a_detached_pod_is_out_of_routing_and_doomed(void **state)
 {
 	struct lab *l = lab_of(state);
 	struct kernel_pod *pod = lab_pod(l, "10.1.0.5", "fd00:1::5");
-	struct texts doomed = { 0 };
 
 	lab_start(l);
 	expect_attached(l, pod);
-	assert_int_equal(kernel_doomed(l->kernel, &doomed), 0);
-	assert_int_equal(doomed.n, 0);
-	free(doomed.v);
+	assert_false(pod_link_is_doomed(group_of(l, pod)));
 	assert_int_equal(kernel_detach(l->kernel, pod, NULL), 0);
 	assert_string_equal(lab_output("ip route show proto 114; ip -6 route show proto 114; "
 				       "ip neigh show dev %s nud permanent",
 				       pod->link),
 			    "");
-	assert_int_equal(kernel_doomed(l->kernel, &doomed), 0);
-	assert_int_equal(doomed.n, 1);
-	assert_string_equal(doomed.v[0], pod->link);
-	free((char *)(uintptr_t)doomed.v[0]);
-	free(doomed.v);
+	assert_true(pod_link_is_doomed(group_of(l, pod)));
 	assert_string_equal(lab_output("ip -o link show group %u | wc -l", DOOMED_GROUP), "1");
 	/* Again, and attach to a doomed one. */
 	assert_int_equal(kernel_detach(l->kernel, pod, NULL), 0);
@@ -118,11 +116,11 @@ static void a_link_that_vanishes_is_told_once(void **state)
 
 	lab_start(l);
 	expect_attached(l, pod);
-	assert_int_not_equal(kernel_link_index(l->kernel, pod->link), 0);
+	assert_non_null(kernel_view_link_named(kernel_seen(l->kernel), pod->link));
 	sh("ip link del %s", pod->link);
 	until(l, one_is_gone);
 	assert_string_equal(l->gone, "roost0000000000 ");
-	assert_int_equal(kernel_link_index(l->kernel, pod->link), 0);
+	assert_null(kernel_view_link_named(kernel_seen(l->kernel), pod->link));
 	assert_int_equal(kernel_stats(l->kernel).routes, 0);
 	assert_int_equal(kernel_detach(l->kernel, pod, NULL), -ENODEV);
 	assert_int_equal(kernel_attach(l->kernel, pod, NULL), -ENODEV);

@@ -172,7 +172,7 @@ static void what_the_kernel_tells_of_is_repaired_at_once(void **state)
 		lab_warnings[0] = '\0';
 		repairs_before = before.repairs;
 		/* A fight over one thing is not what is tested here. */
-		kernel_view_link_named(&l->kernel->view, POD)->h.fights = 0;
+		kernel_view_link_named(&l->kernel->view, POD)->h.fight.repairs = 0;
 		sh("%s", cases[i].command);
 		until(l, is_repaired);
 		lab_settle(l);

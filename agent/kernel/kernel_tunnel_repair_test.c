@@ -60,7 +60,7 @@ static void what_somebody_does_to_it_is_undone_at_once(void **state)
 		lab_warnings[0] = '\0';
 		repairs_before = before.repairs;
 		/* A fight over one thing is not what is tested here. */
-		l->kernel->view.tunnels[0].h.fights = 0;
+		l->kernel->view.tunnels[0].h.fight.repairs = 0;
 		sh("%s", cases[i].command);
 		began = clock_monotonic_us();
 		until(l, is_repaired);

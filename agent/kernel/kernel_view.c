@@ -118,15 +118,14 @@ void kernel_view_drop_route(struct kernel_view *v, const struct kroute *route)
 	free(r);
 }
 
-int kernel_view_replace_route(struct kernel_view *v, const struct kroute *route,
-			      struct held_route **ret)
+int kernel_view_replace_route(struct kernel_view *v, const struct kroute *route)
 {
 	struct held_routes old = kernel_view_routes(v, route);
 
 	for (size_t i = old.n; i-- > 0;)
 		if (old.v[i]->h.held && kroute_compare(&old.v[i]->route, route) != 0)
 			kernel_view_drop_route(v, &old.v[i]->route);
-	return kernel_view_put_route(v, route, ret);
+	return kernel_view_put_route(v, route, NULL);
 }
 
 /* The kernel does not hold it any more; it stays only if it may have to be restored. */
@@ -208,8 +207,7 @@ static void set_neighbour_held(struct kernel_view *v, struct held_neighbour *n, 
 	set_held(n->neighbour.fdb ? &v->n_fdb : &v->n_neighbours, &n->h, held);
 }
 
-int kernel_view_put_neighbour(struct kernel_view *v, const struct kneighbour *neighbour,
-			      struct held_neighbour **ret)
+int kernel_view_put_neighbour(struct kernel_view *v, const struct kneighbour *neighbour)
 {
 	struct held_neighbour *n = kernel_view_neighbour(v, neighbour), **at;
 
@@ -225,8 +223,6 @@ int kernel_view_put_neighbour(struct kernel_view *v, const struct kneighbour *ne
 	n->neighbour = *neighbour;
 	set_neighbour_held(v, n, true);
 	n->h.seen = v->generation;
-	if (ret)
-		*ret = n;
 	return 0;
 }
 
@@ -530,7 +526,7 @@ static int take_neighbour(struct kernel_view *v, const struct nlmsghdr *hdr)
 	}
 	same = was && kneighbour_same(&n->neighbour, &now);
 	v->news |= !same && !own;
-	return kernel_view_put_neighbour(v, &now, NULL);
+	return kernel_view_put_neighbour(v, &now);
 }
 
 /* --- messages: links ------------------------------------------------------------------------ */

@@ -19,6 +19,7 @@
  */
 #pragma once
 
+#include "agent/kernel/fight.h"
 #include "lib/base/array.h"
 #include "lib/cni/pod_link.h"
 #include "lib/netlink/link.h"
@@ -53,10 +54,8 @@ bool tunnel_same(const struct tunnel *a, const struct tunnel *b);
 struct presence {
 	bool held;      /* by the kernel's last message */
 	bool confirmed; /* it was there as it should be: if not any more, another program changed it */
-	uint8_t fights; /* repairs in a row */
 	uint32_t seen;
-	/* In ms of the caller's clock; paid: repairs up to now are accounted for until then. */
-	uint64_t fight_began, paid, not_before;
+	struct fight fight;
 };
 
 struct held_route {
@@ -182,11 +181,9 @@ int kernel_view_put_lookup(struct kernel_view *v, const struct route_lookup *loo
 /* What we did ourselves, before the kernel's event of it is read. */
 int kernel_view_put_route(struct kernel_view *v, const struct kroute *r, struct held_route **ret);
 /* Instead of whatever else of ours has its key. */
-int kernel_view_replace_route(struct kernel_view *v, const struct kroute *r,
-			      struct held_route **ret);
+int kernel_view_replace_route(struct kernel_view *v, const struct kroute *r);
 void kernel_view_drop_route(struct kernel_view *v, const struct kroute *r);
-int kernel_view_put_neighbour(struct kernel_view *v, const struct kneighbour *n,
-			      struct held_neighbour **ret);
+int kernel_view_put_neighbour(struct kernel_view *v, const struct kneighbour *n);
 void kernel_view_drop_neighbour(struct kernel_view *v, const struct kneighbour *n);
 /* The link itself is known to be gone. */
 void kernel_view_drop_link(struct kernel_view *v, uint32_t index);

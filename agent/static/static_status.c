@@ -206,7 +206,7 @@ static void say_trouble(const struct static_entry *e, const struct kernel_view *
 		snprintf(text, size, "somebody has taken it away, and onTamper is report");
 	else if (r && r->foreign)
 		say_stranger(view, r, text, size);
-	else if (r && r->h.fights > FIGHT_LOGGED)
+	else if (r && r->h.fight.repairs > FIGHT_LOGGED)
 		snprintf(text, size,
 			 "another program removes it again and again; restored each time");
 	else

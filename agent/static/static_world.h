@@ -127,10 +127,8 @@ static inline void apply(struct world *w)
 
 	assert_int_equal(static_routes_wanted(&w->entries, &w->view, NULL, &none, &v, &n), 0);
 	for (size_t i = 0; i < n; i++) {
-		struct held_route *r = NULL;
-
-		assert_int_equal(kernel_view_replace_route(&w->view, &v[i], &r), 0);
-		r->h.confirmed = true;
+		assert_int_equal(kernel_view_replace_route(&w->view, &v[i]), 0);
+		kernel_view_route(&w->view, &v[i])->h.confirmed = true;
 	}
 	look_up(w);
 }

@@ -1,32 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/netlink/netlink_reply.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
+#include "lib/netlink/attributes.h"
 
-/* By hand and not with libnl's nla_*(), so that the test links no library that does I/O. */
 static void read_extack(const uint8_t *p, size_t length, char *ret, size_t size)
 {
-	while (length >= NLA_HDRLEN) {
-		struct nlattr a;
-		size_t step;
+	const struct nlattr *t[NLMSGERR_ATTR_MSG + 1];
+	const struct nlattr *text;
 
-		memcpy(&a, p, sizeof(a));
-		if (a.nla_len < NLA_HDRLEN || a.nla_len > length)
-			return;
-		if ((a.nla_type & NLA_TYPE_MASK) == NLMSGERR_ATTR_MSG) {
-			const char *text = (const char *)p + NLA_HDRLEN;
-
-			snprintf(ret, size, "%.*s", (int)(a.nla_len - NLA_HDRLEN), text);
-			return;
-		}
-		step = NLA_ALIGN((size_t)a.nla_len);
-		if (step >= length)
-			return;
-		p += step;
-		length -= step;
-	}
+	attributes_table(p, length, t, NLMSGERR_ATTR_MSG);
+	text = t[NLMSGERR_ATTR_MSG];
+	if (text)
+		snprintf(ret, size, "%.*s", (int)attribute_length(text),
+			 (const char *)attribute_data(text));
 }
 
 /* Where the attributes start behind an error: past the request's header, or all of it. */
