@@ -280,7 +280,8 @@ void agent_free(struct agent *a)
 	firewall_free(TAKE(a->firewall));
 	ipam_free(TAKE(a->ipam));
 	records_free(TAKE(a->records));
-	plug_free(TAKE(a->plug));
+	kernel_free(TAKE(a->kernel));
+	reaper_free(TAKE(a->reaper));
 	network_config_free(TAKE(a->network_config));
 	certificates_free(TAKE(a->certificates));
 	store_free(TAKE(a->store));
@@ -289,7 +290,6 @@ void agent_free(struct agent *a)
 	timers_loop_free(TAKE(a->timers));
 	lifecycle_free(TAKE(a->lifecycle));
 	sd_event_unref(TAKE(a->event));
-	reaper_free(TAKE(a->reaper)); /* here only if the start failed: it is plug's */
 	if (a->lock >= 0)
 		close(a->lock);
 	free(a);

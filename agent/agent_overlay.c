@@ -8,7 +8,7 @@ void agent_open_when_known(struct agent *a)
 	if (a->opened || !a->addresses_known || !overlay_in_sync(a->overlay))
 		return;
 	a->opened = true;
-	plug_open(a->plug);
+	kernel_open(a->kernel);
 }
 
 void agent_tunnel_changed(void *arg)
@@ -24,7 +24,7 @@ static void overlay_changed(void *arg)
 	struct agent *a = arg;
 
 	agent_open_when_known(a);
-	plug_routes_changed(a->plug, false);
+	kernel_mark(a->kernel);
 	agent_changed(a);
 }
 
@@ -43,7 +43,7 @@ int agent_open_overlay(struct agent *a, struct err *err)
 		.health = a->health,
 		.records = a->records,
 		.ipam = a->ipam,
-		.plug = a->plug,
+		.kernel = a->kernel,
 		.run_dir = a->settings->run_dir,
 		.changed = overlay_changed,
 		.arg = a,

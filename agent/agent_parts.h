@@ -3,7 +3,6 @@
 #pragma once
 
 #include "agent/addresses/ipam.h"
-#include "agent/addresses/plug.h"
 #include "agent/addresses/request_stats.h"
 #include "agent/agent.h"
 #include "agent/api.h"
@@ -37,7 +36,6 @@ struct agent {
 	struct ipam *ipam;
 	struct kernel *kernel;
 	struct reaper *reaper;
-	struct plug *plug;
 	struct records *records;
 	struct overlay *overlay;
 	struct firewall *firewall;

@@ -23,8 +23,7 @@ static void gather_readiness(struct agent *a, struct readiness *ret)
 		      a->registration ? register_reason(a->registration)
 				      : "the node's address is not known yet");
 	ipam_readiness(a->ipam, ret);
-	readiness_add(ret, "kernel", true,
-		      kernel_ready(plug_kernel(a->plug), &why) ? "" : why.text);
+	readiness_add(ret, "kernel", true, kernel_ready(a->kernel, &why) ? "" : why.text);
 	if (a->routing)
 		routing_readiness(a->routing, ret);
 	overlay_readiness(a->overlay, ret);
@@ -65,12 +64,12 @@ static void describe(struct agent *a, struct shown *ret)
 	if (ipam_pool_status(a->ipam, &ret->pools, &s->n_pools) < 0)
 		s->n_pools = 0;
 	s->pools = ret->pools;
-	s->kernel = kernel_stats(plug_kernel(a->plug));
+	s->kernel = kernel_stats(a->kernel);
 	s->firewall = firewall_stats(a->firewall);
 	s->statics = static_routes_counts(a->statics);
 	if (a->routing)
 		routing_status(a->routing, &s->bird);
-	overlay_status(a->overlay, plug_kernel(a->plug), &s->overlay);
+	overlay_status(a->overlay, a->kernel, &s->overlay);
 }
 
 int agent_report(char **ret, void *arg)
@@ -149,7 +148,7 @@ static void gather_passes(const struct agent *a, struct metrics *m)
 	struct metrics_pass passes[4];
 	size_t n = 0;
 
-	passes[n++] = metrics_pass_of("kernel", kernel_passes(plug_kernel(a->plug)));
+	passes[n++] = metrics_pass_of("kernel", kernel_passes(a->kernel));
 	passes[n++] = metrics_pass_of("addresses", ipam_passes(a->ipam));
 	passes[n++] = metrics_pass_of("firewall", firewall_passes(a->firewall));
 	if (a->routing)
@@ -159,8 +158,8 @@ static void gather_passes(const struct agent *a, struct metrics *m)
 
 static void gather_metrics(struct agent *a, struct metrics *m)
 {
-	struct reaper_stats reaped = plug_reaped(a->plug);
-	struct kernel_stats kernel = kernel_stats(plug_kernel(a->plug));
+	struct reaper_stats reaped = reaper_stats(a->reaper);
+	struct kernel_stats kernel = kernel_stats(a->kernel);
 	struct store_stats etcd;
 	struct readiness ready = { 0 };
 
@@ -177,7 +176,7 @@ static void gather_metrics(struct agent *a, struct metrics *m)
 	static_routes_metrics(a->statics, m);
 	if (a->routing)
 		routing_metrics(a->routing, m);
-	overlay_metrics(a->overlay, plug_kernel(a->plug), m);
+	overlay_metrics(a->overlay, a->kernel, m);
 	certificates_metrics(a->certificates, m);
 	metrics_health(m, a->health, &ready);
 	metrics_process(m);
@@ -202,16 +201,11 @@ struct ipam *api_ipam(void *arg)
 	return ((struct agent *)arg)->ipam;
 }
 
-struct plug *api_plug(void *arg)
-{
-	return ((struct agent *)arg)->plug;
-}
-
 void api_overlay(struct serve_request *request, void *arg)
 {
 	const struct agent *a = arg;
 
-	overlay_show(a->overlay, plug_kernel(a->plug), request);
+	overlay_show(a->overlay, a->kernel, request);
 }
 
 void api_bird_config(struct serve_request *request, void *arg)

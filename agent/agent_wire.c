@@ -14,7 +14,9 @@ static void routes_changed(bool blocks, void *arg)
 {
 	struct agent *a = arg;
 
-	plug_routes_changed(a->plug, blocks);
+	/* A block came or went: neighbours wait for the way to it. */
+	if (a->kernel)
+		(blocks ? kernel_soon : kernel_mark)(a->kernel);
 	if (blocks && a->overlay)
 		overlay_mark(a->overlay);
 	if (blocks && a->firewall)
@@ -44,21 +46,7 @@ static void kernel_first(void *arg)
 {
 	struct agent *a = arg;
 
-	plug_now(a->plug);
-}
-
-static void given(void *arg)
-{
-	struct agent *a = arg;
-
-	plug_adding(a->plug);
-}
-
-static bool unplug(const struct attachment *attachment, void *arg)
-{
-	struct agent *a = arg;
-
-	return plug_unplug(a->plug, attachment);
+	kernel_now(a->kernel);
 }
 
 static void addresses_known(void *arg)
@@ -74,13 +62,23 @@ static void addresses_known(void *arg)
 	static_routes_pools_known(a->statics);
 }
 
-/* --- static routes -------------------------------------------------------------------------- */
+/* --- the kernel ----------------------------------------------------------------------------- */
 
-static int statics(struct kernel_wants *ret, void *arg)
+static int desire(struct kernel_wants *ret, void *arg)
+{
+	struct agent *a = arg;
+	int r = ipam_desire(a->ipam, ret);
+
+	r = r ?: agent_desire_overlay(ret, a);
+	return r ?: (a->statics ? static_routes_desire(a->statics, ret) : 0);
+}
+
+static void link_gone(const char *name, void *arg)
 {
 	const struct agent *a = arg;
 
-	return a->statics ? static_routes_desire(a->statics, ret) : 0;
+	if (a->ipam)
+		ipam_link_gone(a->ipam, name);
 }
 
 static void restored(const struct kroute *r, void *arg)
@@ -123,14 +121,14 @@ static bool bird_has(const struct prefix *dst, void *arg)
 {
 	const struct agent *a = arg;
 
-	return kernel_has_bird_route(plug_kernel(a->plug), dst);
+	return kernel_has_bird_route(a->kernel, dst);
 }
 
 static void bird_port(uint32_t port, void *arg)
 {
 	const struct agent *a = arg;
 
-	kernel_set_bird_port(plug_kernel(a->plug), port);
+	kernel_set_bird_port(a->kernel, port);
 }
 
 static int pools(struct prefix **ret, size_t *ret_n, void *arg)
@@ -144,7 +142,7 @@ uint32_t agent_mtu(struct agent *a)
 {
 	const struct address *ipv4 = &a->identity.ipv4.address;
 
-	return plug_mtu(a->plug, ipv4->family ? ipv4 : &a->identity.ipv6.address);
+	return kernel_uplink_mtu(a->kernel, ipv4->family ? ipv4 : &a->identity.ipv6.address);
 }
 
 /* Without an uplink that is known the plugin's own choice stands. */
@@ -166,25 +164,26 @@ static int protect(struct prefixes *ret, void *arg)
 	return identity_endpoints(settings_servers(a->settings), ret);
 }
 
-static int open_links(struct agent *a, struct err *err)
+static int open_kernel(struct agent *a, struct err *err)
 {
-	struct plug_options o = {
+	struct kernel_options o = {
 		.event = a->event,
 		.timers = a->timers,
 		.health = a->health,
 		.minute = a->settings->minute,
+		.desire = desire,
 		.protect = protect,
-		.overlay = agent_desire_overlay,
+		.link_gone = link_gone,
 		.changed = agent_changed,
-		.statics = statics,
 		.restored = restored,
 		.passed = passed,
 		.bird_lost = bird_lost,
 		.forwards = forwards,
 		.arg = a,
 	};
+	int r = reaper_start(a->reaper, a->event, a->timers, a->health);
 
-	return plug_new(&o, TAKE(a->reaper), &a->plug, err);
+	return r ?: kernel_new(&o, &a->kernel, err);
 }
 
 static int open_records(struct agent *a)
@@ -267,6 +266,8 @@ static int open_addresses(struct agent *a, struct err *err)
 		.timers = a->timers,
 		.health = a->health,
 		.records = a->records,
+		.kernel = a->kernel,
+		.reaper = a->reaper,
 		.prefix = a->settings->etcd.prefix,
 		.node = a->identity.name,
 		.boot = a->identity.boot,
@@ -280,8 +281,6 @@ static int open_addresses(struct agent *a, struct err *err)
 		.set_recovery = agent_set_recovery,
 		.changed = agent_changed,
 		.routes_changed = routes_changed,
-		.given = given,
-		.unplug = unplug,
 		.known = addresses_known,
 		.mtu = pod_mtu,
 		.tunnel_changed = agent_tunnel_changed,
@@ -291,9 +290,11 @@ static int open_addresses(struct agent *a, struct err *err)
 	};
 	int r = ipam_new(&o, &a->ipam, err);
 
-	if (r == 0)
-		plug_set_ipam(a->plug, a->ipam);
-	return r;
+	if (r < 0)
+		return r;
+	ipam_unplug_again(a->ipam);
+	kernel_start(a->kernel);
+	return 0;
 }
 
 static int open_statics(struct agent *a, struct err *err)
@@ -309,7 +310,7 @@ static int open_statics(struct agent *a, struct err *err)
 		.table = a->settings->static_route_table,
 		.protect = a->settings->protected_subnets,
 		.probes = a->settings->fallback_gateway_probe,
-		.kernel = plug_kernel(a->plug),
+		.kernel = a->kernel,
 		.fence = agent_fence,
 		.pools = pools,
 		.changed = agent_changed,
@@ -324,7 +325,7 @@ static int open_statics(struct agent *a, struct err *err)
 
 int agent_open_parts(struct agent *a, struct err *err)
 {
-	int r = open_links(a, err);
+	int r = open_kernel(a, err);
 
 	r = r < 0 ? r : open_records(a);
 	r = r < 0 ? r : open_addresses(a, err);

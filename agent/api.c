@@ -33,22 +33,22 @@ static void ipam_state(struct serve_request *request, void *arg)
 
 static void attach(struct serve_request *request, void *arg)
 {
-	plug_attach(api_plug(arg), request);
+	ipam_attach(api_ipam(arg), request);
 }
 
 static void detach(struct serve_request *request, void *arg)
 {
-	plug_detach(api_plug(arg), request);
+	ipam_detach(api_ipam(arg), request);
 }
 
 static void check_link(struct serve_request *request, void *arg)
 {
-	plug_check(api_plug(arg), request);
+	ipam_check_link(api_ipam(arg), request);
 }
 
 static void ready(struct serve_request *request, void *arg)
 {
-	plug_ready(api_plug(arg), request);
+	ipam_link_status(api_ipam(arg), request);
 }
 
 #define MONITOR_ROUTES                                                                             \

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "agent/addresses/ipam.h"
-#include "agent/addresses/plug.h"
 #include "lib/daemon/serve.h"
 
 const struct serve_route *api_routes(void);
@@ -14,7 +13,6 @@ size_t api_n_monitor_routes(void);
 
 /* Provided by agent_show.c. */
 struct ipam *api_ipam(void *agent);
-struct plug *api_plug(void *agent);
 serve_handler_fn api_status, api_node, api_bird_config;
 serve_handler_fn api_overlay;
 serve_handler_fn api_metrics, api_healthz, api_readyz;

@@ -11,7 +11,7 @@
 #define REMOVED_NOW "{\"by\":\"me\",\"when\":\"2026-11-16T02:45:55Z\",\"now\":true}"
 #define BLOCKS      70U
 
-/* What the agent of n1 believes of a block, as agent/addresses/ipam_index.c concludes it. */
+/* What the agent of n1 believes of a block, as agent/addresses/own_blocks.c concludes it. */
 enum belief { UNKNOWN, OURS, LOST, CLAIMING };
 
 struct claimer {

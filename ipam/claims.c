@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "ipam/allocator/candidates.h"
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/model/keys.h"
 
@@ -15,17 +16,13 @@ struct claims_call {
 	TAILQ_ENTRY(claims_call) entry;
 	struct claims *claims;
 	struct store_call *pending;
-	char pool[NAME_TEXT], network[NAME_TEXT];
-	struct prefix cidr, block;
-	uint8_t block_size;
-	int64_t extent_revision, extents_seen, fence, replaces, recovery_seen;
+	struct claim asked;
+	struct block_need need; /* of asked; block: the one that is tried at the moment */
 	char recovery[RECOVERY_TEXT];
-	bool specific;
+	int64_t fence;
 	unsigned tries;
-	struct spans usable; /* numbers of blocks */
 	struct candidates candidates;
-	uint32_t *taken; /* numbers of blocks, once listed */
-	size_t n_taken, taken_room;
+	ARRAY(uint32_t) taken; /* numbers of blocks, once listed */
 	bool listed;
 	claim_fn *on_claim;
 	release_fn *on_release;
@@ -57,17 +54,6 @@ int claims_new(const struct claims_config *config, struct claims **ret)
 	return 0;
 }
 
-void claims_free(struct claims *c)
-{
-	struct claims_call *call;
-
-	if (!c)
-		return;
-	while ((call = TAILQ_FIRST(&c->calls)))
-		claims_cancel(call);
-	free(c);
-}
-
 struct claims_stats claims_stats(const struct claims *c)
 {
 	return c->stats;
@@ -75,23 +61,62 @@ struct claims_stats claims_stats(const struct claims *c)
 
 static void call_free(struct claims_call *c)
 {
-	TAILQ_REMOVE(&c->claims->calls, c, entry);
-	spans_done(&c->usable);
-	free(c->taken);
+	block_need_done(&c->need);
+	array_done(&c->taken);
 	free(c);
 }
+AUTO_DEFINE(struct claims_call *, call_free)
 
 void claims_cancel(struct claims_call *c)
 {
 	if (!c)
 		return;
 	store_cancel(c->pending);
+	TAILQ_REMOVE(&c->claims->calls, c, entry);
 	call_free(c);
 }
 
-const struct prefix *claims_block(const struct claims_call *c)
+void claims_cancel_all(struct claims *c)
 {
-	return &c->block;
+	while (!TAILQ_EMPTY(&c->calls))
+		claims_cancel(TAILQ_FIRST(&c->calls));
+}
+
+void claims_free(struct claims *c)
+{
+	if (c)
+		claims_cancel_all(c);
+	free(c);
+}
+
+bool claims_busy(const struct claims *c)
+{
+	return !TAILQ_EMPTY(&c->calls);
+}
+
+bool claims_has(const struct claims *claims, claim_fn *by, const char *pool,
+		const struct prefix *specific)
+{
+	const struct claims_call *c;
+
+	TAILQ_FOREACH(c, &claims->calls, entry)
+		if (c->on_claim == by && strcmp(c->need.pool, pool) == 0 &&
+		    c->need.specific == (specific != NULL) &&
+		    (!specific || prefix_compare(&c->need.block, specific) == 0))
+			return true;
+	return false;
+}
+
+bool claims_tries(const struct claims *claims, claim_fn *by, const char *network,
+		  const struct prefix *block)
+{
+	const struct claims_call *c;
+
+	TAILQ_FOREACH(c, &claims->calls, entry)
+		if (c->on_claim == by && strcmp(c->need.network, network) == 0 &&
+		    prefix_compare(&c->need.block, block) == 0)
+			return true;
+	return false;
 }
 
 /* --- the outcome ---------------------------------------------------------------------------- */
@@ -100,9 +125,12 @@ static void deliver(struct claims_call *c, const struct claim_result *result)
 {
 	struct claim_result r = *result;
 
+	r.claim = &c->asked;
 	r.tries = c->tries;
 	if (r.outcome == CLAIM_DONE)
 		c->claims->stats.claimed++;
+	/* What it makes the owner claim next is another one. */
+	TAILQ_REMOVE(&c->claims->calls, c, entry);
 	c->on_claim(&r, c->arg);
 	call_free(c);
 }
@@ -120,10 +148,10 @@ static void deliver_done(struct claims_call *c, int64_t revision, int64_t made)
 {
 	struct claim_result r = {
 		.outcome = CLAIM_DONE,
-		.block = c->block,
+		.block = c->need.block,
 		.found = !made,
 		.revision = revision,
-		.extent_revision = c->extent_revision ?: made,
+		.extent_revision = c->asked.extent_revision ?: made,
 	};
 
 	deliver(c, &r);
@@ -131,66 +159,40 @@ static void deliver_done(struct claims_call *c, int64_t revision, int64_t made)
 
 static void deliver_taken(struct claims_call *c, const char *owner)
 {
-	struct claim_result r = { .outcome = CLAIM_TAKEN, .block = c->block };
+	struct claim_result r = { .outcome = CLAIM_TAKEN, .block = c->need.block };
 	char text[PREFIX_TEXT];
 
 	snprintf(r.owner, sizeof(r.owner), "%s", owner);
 	snprintf(r.text, sizeof(r.text), "block %s belongs to node %s",
-		 prefix_print(&c->block, text), owner);
+		 prefix_print(&c->need.block, text), owner);
 	deliver(c, &r);
 }
 
 /* --- which block ---------------------------------------------------------------------------- */
 
-static int number_of_block(const struct claims_call *c, const struct prefix *block, uint32_t *ret)
-{
-	address_count n;
-	int r = prefix_block_index(&c->cidr, c->block_size, &block->address, &n);
-
-	/* Of whatever length: what somebody has cut here, however wrongly, is taken. */
-	if (r < 0 || n > UINT32_MAX)
-		return -EINVAL;
-	*ret = (uint32_t)n;
-	return 0;
-}
-
 static int note_taken(struct claims_call *c, const struct prefix *block)
 {
-	uint32_t n;
-
-	if (number_of_block(c, block, &n) < 0)
-		return 0;
-	if (c->n_taken == c->taken_room) {
-		size_t room = c->taken_room ? c->taken_room * 2 : 64;
-		uint32_t *grown = reallocarray(c->taken, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		c->taken = grown;
-		c->taken_room = room;
-	}
-	c->taken[c->n_taken++] = n;
-	return 0;
-}
-
-static int pick_untaken(struct claims_call *c)
-{
-	uint64_t random;
 	address_count n;
-	int r;
 
-	/* Everybody who comes this far should pick another place. */
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
-		random = clock_boottime_ns();
-	r = candidate_free(&c->usable, c->taken, c->n_taken, random, &n);
-	return r ?: prefix_nth_block(&c->cidr, c->block_size, n, &c->block);
+	/* Of whatever length: what was cut here, however wrongly, is taken. */
+	if (prefix_block_index(&c->need.cidr, c->need.block_size, &block->address, &n) < 0 ||
+	    n > UINT32_MAX)
+		return 0;
+	return array_append(&c->taken, (uint32_t)n);
 }
 
 /* After a miss, once it is known what is taken. */
 static void try_untaken(struct claims_call *c)
 {
-	int r = pick_untaken(c);
+	uint64_t random;
+	address_count n;
+	int r;
 
+	/* Each that comes this far should pick another place. */
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+		random = clock_boottime_ns();
+	r = candidate_free(&c->need.usable, c->taken.v, c->taken.n, random, &n);
+	r = r ?: prefix_nth_block(&c->need.cidr, c->need.block_size, n, &c->need.block);
 	if (r == -ENOSPC) {
 		deliver_outcome(c, CLAIM_FULL, "every block of the pool is taken");
 		return;
@@ -228,7 +230,7 @@ static int list_taken(struct claims_call *c)
 {
 	char relative[KEY_TEXT], key[KEY_FULL_TEXT];
 	AUTO(free) char *end = NULL;
-	int r = keys_of_blocks(relative, c->network);
+	int r = keys_of_blocks(relative, c->need.network);
 
 	r = r ?: key_full(c->claims->config.prefix, relative, key);
 	if (r < 0)
@@ -247,19 +249,19 @@ static int next_guess(struct claims_call *c)
 
 	if (!candidate_next(&c->candidates, &n))
 		return -ENOSPC;
-	return prefix_nth_block(&c->cidr, c->block_size, n, &c->block);
+	return prefix_nth_block(&c->need.cidr, c->need.block_size, n, &c->need.block);
 }
 
 static void next_block(struct claims_call *c, const char *owner)
 {
 	int r;
 
-	if (c->specific) {
+	if (c->need.specific) {
 		deliver_taken(c, owner);
 		return;
 	}
 	if (c->listed) {
-		r = note_taken(c, &c->block);
+		r = note_taken(c, &c->need.block);
 		if (r == 0) {
 			try_untaken(c);
 			return;
@@ -306,7 +308,7 @@ static const struct store_kv *first(const struct store_op_reply *op)
 /* Absent, or the record that is to be replaced. */
 static bool is_as_compared(const struct claims_call *c, const struct store_kv *block)
 {
-	return (block ? block->mod_revision : 0) == c->replaces;
+	return (block ? block->mod_revision : 0) == c->asked.replaces;
 }
 
 /* The compares failed: the failure branch shows which. */
@@ -370,15 +372,15 @@ static int make_keys(struct claims_call *c)
 	int r = key_node(key, node);
 
 	r = r ?: key_full(prefix, key, c->node_key);
-	r = r ?: key_block(key, c->network, &c->block);
+	r = r ?: key_block(key, c->need.network, &c->need.block);
 	r = r ?: key_full(prefix, key, c->block_key);
-	r = r ?: key_host_block(key, node, c->network, &c->block);
+	r = r ?: key_host_block(key, node, c->need.network, &c->need.block);
 	r = r ?: key_full(prefix, key, c->index_key);
 	if (r < 0 || !c->on_claim)
 		return r;
-	r = key_extent(key, c->network, c->pool);
+	r = key_extent(key, c->need.network, c->need.pool);
 	r = r ?: key_full(prefix, key, c->extent_key);
-	r = r ?: keys_of_extents(key, c->network);
+	r = r ?: keys_of_extents(key, c->need.network);
 	r = r ?: key_full(prefix, key, c->extents);
 	r = r ?: key_full(prefix, "recovery", c->recovery_key);
 	if (r < 0)
@@ -404,12 +406,12 @@ static void values_done(struct values *v)
 static int make_values(const struct claims_call *c, struct values *v)
 {
 	char token[64], now[TIME_TEXT];
-	struct block block = { .network = c->network,
+	struct block block = { .network = c->need.network,
 			       .node = c->claims->config.node,
-			       .pool = c->pool,
+			       .pool = c->need.pool,
 			       .recovery = c->recovery };
-	struct host_block index = { .pool = c->pool };
-	struct extent extent = { .cidr = c->cidr, .block_size = c->block_size };
+	struct host_block index = { .pool = c->need.pool };
+	struct extent extent = { .cidr = c->need.cidr, .block_size = c->need.block_size };
 	uint64_t random;
 	int r;
 
@@ -443,18 +445,18 @@ static struct store_compare equals(const char *key, enum store_target target, in
 
 static int send_claim(struct claims_call *c, const struct values *v)
 {
-	bool make_extent = !c->extent_revision;
+	bool make_extent = !c->asked.extent_revision;
 	const struct store_compare compares[] = {
 		equals(c->node_key, STORE_MOD_REVISION, c->fence),
-		equals(c->block_key, STORE_MOD_REVISION, c->replaces),
-		equals(c->extent_key, STORE_CREATE_REVISION, c->extent_revision),
-		equals(c->recovery_key, STORE_MOD_REVISION, c->recovery_seen),
+		equals(c->block_key, STORE_MOD_REVISION, c->asked.replaces),
+		equals(c->extent_key, STORE_CREATE_REVISION, c->asked.extent_revision),
+		equals(c->recovery_key, STORE_MOD_REVISION, c->asked.recovery_seen),
 		/* Nobody has cut anything in this network since we checked for overlaps. */
 		{ .key = c->extents,
 		  .range_end = c->extents_end,
 		  .target = STORE_CREATE_REVISION,
 		  .relation = STORE_LESS,
-		  .number = c->extents_seen + 1 },
+		  .number = c->asked.extents_seen + 1 },
 	};
 	struct store_op success[4] = {
 		put(c->block_key, v->block),
@@ -475,7 +477,7 @@ static int send_claim(struct claims_call *c, const struct values *v)
 
 	if (make_extent)
 		success[n++] = put(c->extent_key, v->extent);
-	if (c->replaces)
+	if (c->asked.replaces)
 		success[n++] = (struct store_op){ .kind = STORE_DELETE, .key = c->replaced_key };
 	txn.n_success = n;
 	c->tries++;
@@ -499,68 +501,44 @@ static int try_block(struct claims_call *c)
 
 /* --- interface ------------------------------------------------------------------------------ */
 
-static struct claims_call *call_new(struct claims *claims, const char *network)
-{
-	struct claims_call *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	c->claims = claims;
-	snprintf(c->network, sizeof(c->network), "%s", network);
-	TAILQ_INSERT_TAIL(&claims->calls, c, entry);
-	return c;
-}
-
-static int copy_need(struct claims_call *c, const struct block_need *need)
-{
-	int r = 0;
-
-	snprintf(c->pool, sizeof(c->pool), "%s", need->pool);
-	c->cidr = need->cidr;
-	c->block_size = need->block_size;
-	c->specific = need->specific;
-	c->block = need->block;
-	if (need->specific)
-		return 0;
-	for (size_t i = 0; r == 0 && i < need->usable.n; i++)
-		r = spans_add(&c->usable, need->usable.v[i]);
-	c->candidates = candidates(&c->usable, c->claims->config.node, c->network, c->pool);
-	return r ?: next_guess(c);
-}
-
 int claims_claim(struct claims *claims, const struct claim *claim, claim_fn *fn, void *arg,
 		 struct claims_call **ret)
 {
-	struct claims_call *c = call_new(claims, claim->need->network);
-	int r;
+	AUTO(call_free) struct claims_call *c = calloc(1, sizeof(*c));
+	const struct block_need *need = claim->need;
+	char key[KEY_TEXT];
+	int r = 0;
 
 	if (!c)
 		return -ENOMEM;
-	c->extent_revision = claim->extent_revision;
-	c->extents_seen = claim->extents_seen;
-	c->recovery_seen = claim->recovery_seen;
-	c->replaces = claim->replaces;
+	c->claims = claims;
+	c->asked = *claim;
+	c->asked.need = &c->need;
 	snprintf(c->recovery, sizeof(c->recovery), "%s", claim->recovery ?: "");
-	if (claim->replaces) {
-		char key[KEY_TEXT];
-
-		r = key_host_block(key, claim->owner, c->network, &claim->need->block);
-		r = r ?: key_full(claims->config.prefix, key, c->replaced_key);
-		if (r < 0) {
-			call_free(c);
-			return r;
-		}
-	}
+	c->asked.recovery = c->recovery;
+	c->asked.owner = NULL;
+	c->need = *need;
+	c->need.usable = (struct spans){ 0 };
 	c->on_claim = fn;
 	c->arg = arg;
-	r = copy_need(c, claim->need);
-	r = r ?: try_block(c);
-	if (r < 0) {
-		call_free(c);
-		return r;
+	if (claim->replaces) {
+		r = key_host_block(key, claim->owner, need->network, &need->block);
+		r = r ?: key_full(claims->config.prefix, key, c->replaced_key);
 	}
+	if (!need->specific) {
+		for (size_t i = 0; r == 0 && i < need->usable.n; i++)
+			r = spans_add(&c->need.usable, need->usable.v[i]);
+		c->candidates = candidates(&c->need.usable, claims->config.node, need->network,
+					   need->pool);
+		r = r ?: next_guess(c);
+	}
+	r = r ?: try_block(c);
+	if (r < 0)
+		return r;
+	TAILQ_INSERT_TAIL(&claims->calls, c, entry);
 	if (ret)
 		*ret = c;
+	c = NULL;
 	return 0;
 }
 
@@ -592,6 +570,7 @@ static void on_released(const struct store_settled *s, void *arg)
 	}
 	if (released)
 		c->claims->stats.released++;
+	TAILQ_REMOVE(&c->claims->calls, c, entry);
 	c->on_release(released, revision, text, c->arg);
 	call_free(c);
 }
@@ -623,22 +602,24 @@ static int send_release(struct claims_call *c, int64_t revision)
 int claims_release(struct claims *claims, const char *network, const struct prefix *block,
 		   int64_t revision, release_fn *fn, void *arg, struct claims_call **ret)
 {
-	struct claims_call *c = call_new(claims, network);
+	AUTO(call_free) struct claims_call *c = calloc(1, sizeof(*c));
 	int r;
 
 	if (!c)
 		return -ENOMEM;
-	c->block = *block;
+	c->claims = claims;
+	snprintf(c->need.network, sizeof(c->need.network), "%s", network);
+	c->need.block = *block;
 	c->on_release = fn;
 	c->arg = arg;
 	c->fence = claims->config.fence(claims->config.arg);
 	r = c->fence ? make_keys(c) : -ENOTCONN;
 	r = r ?: send_release(c, revision);
-	if (r < 0) {
-		call_free(c);
+	if (r < 0)
 		return r;
-	}
+	TAILQ_INSERT_TAIL(&claims->calls, c, entry);
 	if (ret)
 		*ret = c;
+	c = NULL;
 	return 0;
 }

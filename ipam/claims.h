@@ -35,7 +35,7 @@ int claims_new(const struct claims_config *config, struct claims **ret);
 void claims_free(struct claims *c);
 
 struct claim {
-	const struct block_need *need; /* copied */
+	const struct block_need *need; /* copied; in a result: block is the one tried last */
 	int64_t extent_revision;       /* CREATE revision of the pool's extent; 0: there is none */
 	int64_t extents_seen;          /* without one: extents are known up to this revision */
 	/* In a recovery: its id, for the block's record; whose record to replace, at which
@@ -45,6 +45,7 @@ struct claim {
 	/* MOD revision of the record `recovery` as it is known, 0: there is none. A claim that was
 	 * decided before etcd went back, or before that was settled, is refused. */
 	int64_t recovery_seen;
+	int64_t fence; /* as the owner knew it then: for the owner, when it hears that it has changed */
 };
 
 enum claim_outcome {
@@ -57,6 +58,7 @@ enum claim_outcome {
 };
 
 struct claim_result {
+	const struct claim *claim; /* as it was asked for, and until the callback returns */
 	enum claim_outcome outcome;
 	struct prefix block;
 	bool found; /* DONE: it was ours before, at the time of asking; look before you use it */
@@ -73,8 +75,14 @@ typedef void claim_fn(const struct claim_result *result, void *arg);
 int claims_claim(struct claims *c, const struct claim *claim, claim_fn *fn, void *arg,
 		 struct claims_call **ret);
 
-/* The one that it is trying for. */
-const struct prefix *claims_block(const struct claims_call *call);
+/*
+ * Whether one with this callback is under way: in this pool, for just that block, or for any with
+ * NULL; or that tries for this block at the moment.
+ */
+bool claims_has(const struct claims *c, claim_fn *by, const char *pool,
+		const struct prefix *specific);
+bool claims_tries(const struct claims *c, claim_fn *by, const char *network,
+		  const struct prefix *block);
 
 /* true: the block is nobody's now, or another's. false: it is still ours, at this revision. */
 typedef void release_fn(bool released, int64_t revision, const char *text, void *arg);
@@ -84,6 +92,9 @@ int claims_release(struct claims *c, const char *network, const struct prefix *b
 
 /* No callback will come; what was sent may still be applied, and is then seen by the watch. */
 void claims_cancel(struct claims_call *call);
+void claims_cancel_all(struct claims *c);
+/* Whether a claim or a release is under way. */
+bool claims_busy(const struct claims *c);
 
 struct claims_stats {
 	uint64_t tried, claimed, released, settled, listed;

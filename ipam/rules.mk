@@ -6,7 +6,7 @@ PURE_TESTS += \
 	ipam/allocator/allocator_random_test \
 	ipam/allocator/allocator_test \
 	ipam/allocator/candidates_test \
-	ipam/allocator/choose_test \
+	ipam/allocator/pools_test \
 	ipam/allocator/ranges_test \
 	ipam/allocator/stock_test \
 	ipam/allocator/wanted_test \

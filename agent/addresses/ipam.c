@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/addresses/ipam_parts.h"
+#include "agent/addresses/ipam_state.h"
 #include "lib/base/backoff.h"
 #include "lib/base/clock.h"
 
@@ -25,8 +25,8 @@ bool ipam_all_listed(const struct ipam *m)
 
 static bool unverified(const struct ipam *m)
 {
-	for (size_t i = 0; i < m->n_owned; i++) {
-		const struct owned *o = m->owned[i];
+	for (size_t i = 0; i < m->owned.n; i++) {
+		const struct owned *o = m->owned.v[i];
 
 		if (!o->revision && !o->copy.lost && !o->restored && !o->cut_apart && !o->damaged)
 			return true;
@@ -191,6 +191,28 @@ static void keep_promise(struct ipam *m)
 		m->promised = wanted;
 }
 
+int64_t ipam_fence_revision(const struct ipam *m)
+{
+	const struct fence *fence = m->o.fence(m->o.arg);
+
+	return fence ? fence->mod_revision : 0;
+}
+
+int ipam_change(struct ipam *m, const struct store_compare *compares, size_t n,
+		const struct store_op *op, store_reply_fn *fn, struct store_call **ret_call)
+{
+	struct store_op one = *op;
+
+	one.value_len = strlen(one.value ?: "");
+	return store_txn(m->o.store,
+			 &(struct store_txn){ .compares = compares,
+					      .n_compares = n,
+					      .success = &one,
+					      .n_success = 1,
+					      .repeatable = true },
+			 0, fn, m, ret_call);
+}
+
 /* --- the pass ------------------------------------------------------------------------------- */
 
 static void on_write(void *arg)
@@ -225,7 +247,7 @@ static int work(void *arg)
 	}
 	keep_promise(m);
 	ipam_recovery_work(m);
-	ipam_verify(m);
+	ipam_look(m);
 	ipam_retry_waiting(m, NULL, NULL);
 	if (!m->known && ipam_all_listed(m) && m->o.fence(m->o.arg) && !unverified(m)) {
 		m->known = true;
@@ -281,8 +303,8 @@ static void on_heard_time(void *arg)
 void ipam_look_at_blocks(struct ipam *m)
 {
 	m->prove = true;
-	for (size_t i = 0; i < m->n_owned; i++)
-		m->owned[i]->verify = true;
+	for (size_t i = 0; i < m->owned.n; i++)
+		m->owned.v[i]->verify = true;
 	pass_mark(m->pass);
 }
 
@@ -333,73 +355,6 @@ void ipam_notice(struct ipam *m, enum store_notice notice)
 	pass_mark(m->pass);
 }
 
-/* --- status --------------------------------------------------------------------------------- */
-
-int ipam_pool_prefixes(const struct ipam *m, struct prefix **ret, size_t *ret_n)
-{
-	const struct pool_views *views = allocator_pools(m->allocator);
-	struct prefix *v = calloc(views->n ?: 1, sizeof(*v));
-	size_t n = 0;
-
-	if (!v)
-		return -ENOMEM;
-	for (size_t i = 0; i < views->n; i++)
-		if (views->v[i].pool)
-			v[n++] = views->v[i].cidr;
-	*ret = v;
-	*ret_n = n;
-	return 0;
-}
-
-int ipam_extent_prefixes(const struct ipam *m, struct prefix **ret, size_t *ret_n)
-{
-	const struct inputs *in = &m->inputs;
-	struct prefix *pools = NULL, *v;
-	size_t n;
-	int r = ipam_pool_prefixes(m, &pools, &n);
-
-	if (r < 0)
-		return r;
-	v = reallocarray(pools, n + in->n_extents + 1, sizeof(*v));
-	if (!v) {
-		free(pools);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < in->n_extents; i++)
-		v[n++] = in->extents[i]->cidr;
-	*ret = v;
-	*ret_n = n;
-	return 0;
-}
-
-static uint64_t small(address_count n)
-{
-	return n > INT64_MAX ? INT64_MAX : (uint64_t)n;
-}
-
-int ipam_pool_status(struct ipam *m, struct status_pool **ret, size_t *ret_n)
-{
-	const struct pool_views *views = allocator_pools(m->allocator);
-	struct status_pool *v = calloc(views->n ?: 1, sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	for (size_t i = 0; i < views->n; i++) {
-		struct pool_counts counts = allocator_pool_counts(m->allocator, views->v[i].name,
-								  ipam_now());
-
-		v[i] = (struct status_pool){
-			.name = views->v[i].name,
-			.blocks = counts.blocks,
-			.used = small(counts.addresses.used),
-			.free = small(counts.addresses.free + counts.addresses.resting),
-		};
-	}
-	*ret = v;
-	*ret_n = views->n;
-	return 0;
-}
-
 /* --- life ----------------------------------------------------------------------------------- */
 
 static int64_t claims_fence(void *arg)
@@ -442,7 +397,12 @@ static void behind_written(void *arg)
 static int make_parts(struct ipam *m)
 {
 	struct claims_config claims = {
-		m->o.store, m->o.prefix, m->o.node, claims_fence, claims_fence_moved, m,
+		.store = m->o.store,
+		.prefix = m->o.prefix,
+		.node = m->o.node,
+		.fence = claims_fence,
+		.fence_moved = claims_fence_moved,
+		.arg = m,
 	};
 	struct behind_config behind = {
 		.store = m->o.store,
@@ -479,7 +439,6 @@ int ipam_new(const struct ipam_options *options, struct ipam **ret, struct err *
 	m->stale = true;
 	m->authority.minute = options->minute;
 	TAILQ_INIT(&m->waitings);
-	LIST_INIT(&m->claimings);
 	m->start = (struct timer){ .fn = on_start_over, .arg = m };
 	m->heard = (struct timer){ .fn = on_heard_time, .arg = m };
 	m->write = (struct timer){ .fn = on_write, .arg = m };
@@ -494,7 +453,7 @@ int ipam_new(const struct ipam_options *options, struct ipam **ret, struct err *
 		return err && err->text[0] ? r : err_set(err, r, "addresses: %s", strerror(-r));
 	timer_set(m->o.timers, &m->start, START_GRACE_MS, 0);
 	timer_set(m->o.timers, &m->heard, m->o.minute, m->o.minute / 2);
-	ipam_leaks_start(m);
+	ipam_links_start(m);
 	pass_open(m->pass, true);
 	*ret = TAKE(m);
 	return 0;
@@ -512,12 +471,13 @@ void ipam_free(struct ipam *m)
 	timer_clear(m->o.timers, &m->again);
 	timer_clear(m->o.timers, &m->refused);
 	timer_clear(m->o.timers, &m->leaks);
+	timer_clear(m->o.timers, &m->unplug);
 	ipam_waiting_done(m);
 	ipam_spool_done(m);
 	ipam_released_close(m);
 	ipam_inputs_done(m);
 	ipam_recovery_free(m);
-	ipam_index_done(m);
+	ipam_host_done(m);
 	ipam_blocks_done(m);
 	behind_free(m->behind);
 	claims_free(m->claims);

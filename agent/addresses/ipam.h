@@ -2,10 +2,12 @@
 /*
  * The agent's addresses: the pure allocator with its inputs, its files and its claims.
  *
- *   etcd: pools, extents, labels, own index -> [ipam_inputs, ipam_index] ─┐
- *   local API: assign, release, check, gc, list -> [ipam_requests] ───────┼─> allocator
- *   run directory, kernel routes, spool -> [ipam_start, ipam_spool] ──────┘      |
- *   etcd: claims, releases, address keys <- [ipam_claims, ipam_returns, behind] <┘
+ *   etcd: pools, extents, labels, own index -> [ipam_inputs, host_keys] -----.
+ *   local API: assign, release, check, gc, list -> [requests, show] ----------+-> allocator
+ *   local API: attach, detach; kernel: link gone -> [pod_links] --------------|      |
+ *   run directory, kernel routes, spool -> [start, notes] --------------------'      |
+ *   etcd: claims, releases, address keys <- [own_blocks, recovery, host_keys] <------|
+ *   kernel, firewall: what should be <- [desire] <-----------------------------------'
  *
  * Serves when it knows everything, registered and all inputs listed, or, while
  * etcd is away, when the files of this boot say the same; and only while it can prove that
@@ -15,6 +17,7 @@
 
 #include "agent/firewall/desired_firewall.h"
 #include "agent/kernel/kernel.h"
+#include "agent/kernel/reaper.h"
 #include "agent/node/register.h"
 #include "agent/show/readiness.h"
 #include "agent/show/status.h"
@@ -36,7 +39,9 @@ struct ipam_options {
 	struct store *store;
 	struct timers *timers;
 	struct health *health;
-	struct records *records;                    /* borrowed */
+	struct records *records;
+	struct kernel *kernel;
+	struct reaper *reaper;
 	const char *prefix, *node, *boot, *run_dir; /* borrowed */
 	uint32_t minute;                            /* in ms; shorter in tests */
 	/* NULL: not registered. */
@@ -53,13 +58,6 @@ struct ipam_options {
 	void (*changed)(void *arg);
 	/* Pods or blocks have changed: the kernel should follow. */
 	void (*routes_changed)(bool blocks, void *arg);
-	/* A pod was given its addresses: most likely it will be attached in a moment. */
-	void (*given)(void *arg);
-	/*
-	 * Takes the pod out of routing and has its link destroyed. true: the link is still there,
-	 * and ipam_link_gone() comes when it is not; false: it is gone, the address is free.
-	 */
-	bool (*unplug)(const struct attachment *a, void *arg);
 	/* Once: everything has been read, and every block of ours is certain. */
 	void (*known)(void *arg);
 	/* Of a pod's link: as the node's uplink, or what fits into the tunnel; 0: unknown. */
@@ -121,25 +119,10 @@ struct pass_stats ipam_passes(const struct ipam *m);
 bool ipam_uses(const struct ipam *m, const char *network, const struct prefix *block);
 /* Own blocks that get routes; free() ret->v. */
 int ipam_routed_blocks(struct ipam *m, struct prefixes *ret);
-/* As the kernel's part wants it; the addresses go to room, which has place for them. */
-struct kernel_pod kernel_pod_of(const struct attachment *a, struct address *room);
 /* What the kernel should have: pods that are attached, blocks that are ours. */
 int ipam_desire(struct ipam *m, struct kernel_wants *ret);
 /* Whose traffic is masqueraded, and what counts as inside; free() both lists. */
 int ipam_desire_firewall(struct ipam *m, struct firewall_wants *ret);
-/*
- * The attachment has its link: written to its file, and its own until released. 0, or the status
- * and code of docs/API.md, with a sentence. Undone by ipam_attach_undo() when the kernel
- * refuses.
- */
-struct ipam_refusal {
-	unsigned status;
-	enum cni_code code;
-	struct err why;
-};
-int ipam_attach(struct ipam *m, const struct attach_request *request, struct ipam_refusal *ret);
-void ipam_attach_undo(struct ipam *m, const struct attachment_key *key);
-const struct attachment *ipam_find(const struct ipam *m, const struct attachment_key *key);
 /* Releases what was waiting for this link to be gone. */
 void ipam_link_gone(struct ipam *m, const char *link);
 /* Unplugs again what is being released: at the start, and after a failure. */
@@ -172,3 +155,7 @@ void ipam_check(struct ipam *m, struct serve_request *request);
 void ipam_gc(struct ipam *m, struct serve_request *request);
 void ipam_list(struct ipam *m, struct serve_request *request);
 void ipam_status(struct ipam *m, struct serve_request *request);
+void ipam_attach(struct ipam *m, struct serve_request *request);
+void ipam_detach(struct ipam *m, struct serve_request *request);
+void ipam_check_link(struct ipam *m, struct serve_request *request);
+void ipam_link_status(struct ipam *m, struct serve_request *request);

@@ -4,7 +4,7 @@
  * records. They are taken together whenever one has changed, and written to a file, so that a
  * restart without etcd finds them.
  */
-#include "agent/addresses/ipam_parts.h"
+#include "agent/addresses/ipam_state.h"
 
 #include <errno.h>
 #include <string.h>
@@ -279,8 +279,8 @@ static void on_host(const struct record_event *e, void *arg)
 	} else if (e->news == RECORD_LISTED) {
 		behind_in_sync(m->behind, true);
 		m->host_listed = true;
-		for (size_t i = 0; i < m->n_owned; i++)
-			m->owned[i]->verify = true;
+		for (size_t i = 0; i < m->owned.n; i++)
+			m->owned.v[i]->verify = true;
 	}
 }
 

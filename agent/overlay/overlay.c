@@ -147,7 +147,7 @@ static void gather_self(struct overlay *o, struct overlay_input *in)
 	for (int i = 0; i < OVERLAY_FAMILIES; i++) {
 		in->tunnel[i] = ipam_tunnel(o->o.ipam, i).address;
 		if (in->address[i].family)
-			in->uplink_mtu[i] = plug_mtu(o->o.plug, &in->address[i]);
+			in->uplink_mtu[i] = kernel_uplink_mtu(o->o.kernel, &in->address[i]);
 	}
 }
 
@@ -332,7 +332,7 @@ int overlay_desire(struct overlay *o, struct kernel_wants *ret)
 
 uint32_t overlay_tunnel_mtu(const struct overlay *o, const struct kernel_tunnel *t)
 {
-	return overlay_mtu(config_of(o), plug_mtu(o->o.plug, &t->local), t->local.family);
+	return overlay_mtu(config_of(o), kernel_uplink_mtu(o->o.kernel, &t->local), t->local.family);
 }
 
 uint32_t overlay_pod_mtu(const struct overlay *o)

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "agent/addresses/ipam.h"
-#include "agent/addresses/plug.h"
+#include "agent/addresses/ipam.h"
 #include "agent/node/identity.h"
 #include "agent/node/register.h"
 #include "agent/overlay/desired_overlay.h"
@@ -30,7 +30,7 @@ struct overlay_options {
 	struct health *health;
 	struct records *records; /* borrowed, as all of these */
 	struct ipam *ipam;       /* holds the tunnel's address */
-	struct plug *plug;       /* knows the uplink */
+	struct kernel *kernel;   /* knows the uplink */
 	const char *run_dir;
 	/* The kernel should follow. */
 	void (*changed)(void *arg);

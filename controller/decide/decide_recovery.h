@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recovery (agent/addresses/recovery.h), led by a controller that remembers.
+ * A recovery (agent/addresses/recovery_decide.h), led by a controller that remembers.
  *
  *   mirror before etcd went back -> [memory] ─┐
  *   mirror now, the record `recovery` ────────┴> [decide_recovery] -> plans

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "ipam/allocator/choose.h"
+#include "ipam/allocator/pools.h"
 #include "lib/base/array.h"
 #include "lib/model/model.h"
 

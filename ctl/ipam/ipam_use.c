@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ipam/allocator/choose.h"
+#include "ipam/allocator/pools.h"
 #include "lib/json/tree.h"
 #include "lib/model/keys.h"
 #include "lib/model/lease_holder.h"

@@ -4,7 +4,7 @@
  *
  *   all keys of etcd at one revision -> [ipam_use] -> tree -> ipam show
  *
- * Pure. What a pool can give is what the agents say it can (ipam/allocator/choose.h): cut as its extent says,
+ * Pure. What a pool can give is what the agents say it can (ipam/allocator/pools.h): cut as its extent says,
  * less what is excluded. An address counts where its key lies in a block of its own node.
  */
 #pragma once

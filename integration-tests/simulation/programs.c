@@ -143,11 +143,6 @@ static void no_routes(bool blocks, void *arg)
 {
 }
 
-static bool no_link(const struct attachment *a, void *arg)
-{
-	return false;
-}
-
 static uint32_t no_mtu(bool encapsulated, void *arg)
 {
 	return 1500;
@@ -223,8 +218,6 @@ struct process *process_agent(struct machine *m)
 		.accepted = accepted,
 		.changed = nothing,
 		.routes_changed = no_routes,
-		.given = nothing,
-		.unplug = no_link,
 		.known = nothing,
 		.mtu = no_mtu,
 		.tunnel_changed = nothing,

@@ -22,7 +22,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "agent/addresses/ipam_parts.h"
+#include "agent/addresses/ipam_state.h"
+#include "agent/node/identity.h"
 #include "agent/node/register.h"
 #include "agent/node/report.h"
 #include "controller/keeper.h"

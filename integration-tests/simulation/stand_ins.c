@@ -230,7 +230,7 @@ int local_copy_get_records(struct local_copy *c, char **ret, size_t *ret_len)
 	return 0;
 }
 
-/* --- agent/addresses/ipam_released.c and agent/addresses/ipam_spool.c: notes ------------------------------------ */
+/* --- agent/addresses/notes.c: notes --------------------------------------------------------- */
 
 int ipam_released_open(struct ipam *m)
 {
@@ -305,6 +305,40 @@ void ipam_spool_done(struct ipam *m)
 struct sighting sighting_of(const struct attachment *a)
 {
 	return (struct sighting){ .attachment = a };
+}
+
+/* --- agent/kernel/kernel.c and reaper.c: no pod has a link ---------------------------------- */
+
+int kernel_attach(struct kernel *k, const struct kernel_pod *pod, struct err *err)
+{
+	return 0;
+}
+
+int kernel_detach(struct kernel *k, const struct kernel_pod *pod, struct err *err)
+{
+	return -ENODEV;
+}
+
+int kernel_check(struct kernel *k, const struct kernel_pod *pod, struct err *err)
+{
+	return 0;
+}
+
+bool kernel_ready(const struct kernel *k, struct err *why)
+{
+	return true;
+}
+
+void reaper_kick(struct reaper *r)
+{
+}
+
+void reaper_adding(struct reaper *r)
+{
+}
+
+void reaper_added(struct reaper *r)
+{
 }
 
 /* --- lib/netlink/netlink.c: no route of ours is found at the start ------------------------------------- */

@@ -35,7 +35,7 @@
 #pragma once
 
 #include "ipam/allocator/blocks.h"
-#include "ipam/allocator/choose.h"
+#include "ipam/allocator/pools.h"
 #include "ipam/allocator/ranges.h"
 #include "lib/base/cni_code.h"
 

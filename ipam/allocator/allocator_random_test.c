@@ -155,15 +155,15 @@ static void compare(void)
 		assert_int_equal(x->addresses.n, m.pods[i].n);
 	}
 	assert_int_equal(t->n, pods);
-	assert_int_equal(t->n_held, held);
-	for (size_t i = 1; i < t->n_held; i++)
+	assert_int_equal(t->held.n, held);
+	for (size_t i = 1; i < t->held.n; i++)
 		assert_true(
-			address_compare(
-				&t->held[i - 1]
-					 .attachment->addresses.v[t->held[i - 1].index]
-					 .address,
-				&t->held[i].attachment->addresses.v[t->held[i].index].address) <=
-			0);
+			address_compare(&t->held.v[i - 1]
+						 .attachment->addresses.v[t->held.v[i - 1].index]
+						 .address,
+					&t->held.v[i]
+						 .attachment->addresses.v[t->held.v[i].index]
+						 .address) <= 0);
 	for (unsigned lane = 0; lane < LANES; lane++)
 		for (unsigned b = 0; b < SIZE / BLOCK; b++)
 			compare_block(lane, b);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/auto.h"
 
 const char *block_state_name(enum block_state state)
@@ -25,32 +26,15 @@ void blocks_done(struct blocks *b)
 {
 	for (size_t i = 0; i < b->n; i++)
 		block_free(b->v[i]);
-	free(b->v);
-	*b = (struct blocks){ 0 };
+	array_done(b);
 }
 
-/* By network, then by first address: blocks of one network do not overlap. */
-static int compare(const struct own_block *b, const char *network, const struct address *address)
-{
-	int r = strcmp(b->network, network);
-
-	return r ?: address_compare(&b->prefix.address, address);
-}
-
-/* The first one that does not come before. */
+/* By network, then by first address: blocks of one network do not overlap. The first not before. */
 static size_t place(const struct blocks *b, const char *network, const struct address *address)
 {
-	size_t low = 0, high = b->n;
-
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (compare(b->v[mid], network, address) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return array_place(b->v, b->n, x,
+			   strcmp((*x)->network, network)
+				   ?: address_compare(&(*x)->prefix.address, address));
 }
 
 static struct own_block *overlapping(const struct blocks *b, size_t i, const char *network,
@@ -61,21 +45,6 @@ static struct own_block *overlapping(const struct blocks *b, size_t i, const cha
 		    prefix_overlaps(&b->v[j]->prefix, prefix))
 			return b->v[j];
 	return NULL;
-}
-
-static int grow(struct blocks *b)
-{
-	size_t room = b->room ? 2 * b->room : 8;
-	struct own_block **v;
-
-	if (b->n < b->room)
-		return 0;
-	v = realloc(b->v, room * sizeof(struct own_block *));
-	if (!v)
-		return -ENOMEM;
-	b->v = v;
-	b->room = room;
-	return 0;
 }
 
 int blocks_add(struct blocks *b, const char *network, const char *pool, const struct prefix *prefix,
@@ -90,25 +59,20 @@ int blocks_add(struct blocks *b, const char *network, const char *pool, const st
 		return -EEXIST;
 	}
 	block = calloc(1, sizeof(*block));
-	if (!block || grow(b) < 0 || stock_init(&block->stock, prefix) < 0)
+	if (!block || array_reserve(b, 1) < 0 || stock_init(&block->stock, prefix) < 0)
 		return -ENOMEM;
 	snprintf(block->network, sizeof(block->network), "%s", network);
 	snprintf(block->pool, sizeof(block->pool), "%s", pool);
 	block->prefix = *prefix;
 	block->empty_since = now;
 	block->state = BLOCK_OWNED;
-	memmove(b->v + i + 1, b->v + i, (b->n - i) * sizeof(struct own_block *));
-	b->v[i] = *ret = TAKE(block);
-	b->n++;
+	*array_insert(b, i) = *ret = TAKE(block);
 	return 0;
 }
 
 void blocks_remove(struct blocks *b, struct own_block *block)
 {
-	size_t i = place(b, block->network, &block->prefix.address);
-
-	b->n--;
-	memmove(b->v + i, b->v + i + 1, (b->n - i) * sizeof(struct own_block *));
+	array_remove(b, place(b, block->network, &block->prefix.address));
 	block_free(block);
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each pool really is: the first half of choose.h. */
-#include "ipam/allocator/choose.h"
+#include "ipam/allocator/pools.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "ipam/allocator/ranges.h"
 
 static int by_name(const void *x, const void *y)
 {
@@ -25,9 +26,39 @@ void pool_views_done(struct pool_views *views)
 
 struct pool_view *pool_views_find(const struct pool_views *views, const char *name)
 {
-	const struct pool_view key = { .name = name };
+	return array_find(views->v, views->n, x, strcmp(x->name, name));
+}
 
-	return views->n ? bsearch(&key, views->v, views->n, sizeof(key), by_name) : NULL;
+bool pool_view_serves(const struct pool_view *v)
+{
+	return v->pool && !v->wrong.text[0] && !v->pool->disabled && v->selected;
+}
+
+int pool_view_check(const struct pool_view *v, struct err *err)
+{
+	if (v->wrong.text[0])
+		return err_set(err, -EPERM, "pool %s is not used: %s", v->name, v->wrong.text);
+	if (v->pool->disabled)
+		return err_set(err, -EPERM, "pool %s is disabled", v->name);
+	if (!v->selected)
+		return err_set(err, -EPERM, "pool %s is not for this node: nodeSelector is %s",
+			       v->name, v->pool->node_selector.text);
+	return 0;
+}
+
+const char *pool_view_show(const struct pool_view *v, char *text)
+{
+	const unsigned bits = address_bits(&v->cidr.address) - v->cidr.length;
+	char cidr[PREFIX_TEXT];
+
+	prefix_print(&v->cidr, cidr);
+	/* "18446744073709551616" has 20 digits; more is shown as a power of two. */
+	if (bits < 64)
+		snprintf(text, POOL_SHOW_TEXT, "pool %s (%s, %llu address%s)", v->name, cidr,
+			 1ULL << bits, bits ? "es" : "");
+	else
+		snprintf(text, POOL_SHOW_TEXT, "pool %s (%s, 2^%u addresses)", v->name, cidr, bits);
+	return text;
 }
 
 /* --- what may be given ---------------------------------------------------------------------- */
@@ -37,6 +68,15 @@ static int remove_address(struct spans *s, const struct address *a)
 	const address_count n = number_of(a);
 
 	return spans_remove(s, (struct span){ n, n });
+}
+
+int exclude_prefixes(struct spans *s, const struct prefixes *exclude, sa_family_t family)
+{
+	for (size_t i = 0; i < exclude->n; i++)
+		if (exclude->v[i].address.family == family &&
+		    spans_remove(s, span_of(&exclude->v[i])) < 0)
+			return -ENOMEM;
+	return 0;
 }
 
 static struct span given_range(const struct pool *pool, const struct prefix *cidr)
@@ -73,10 +113,8 @@ static int find_allowed(struct pool_view *v)
 	if (spans_add(&whole, span_of(&v->cidr)) < 0 ||
 	    spans_intersect(&range, &whole, &v->allowed) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < pool->exclude.n; i++)
-		if (pool->exclude.v[i].address.family == family &&
-		    spans_remove(&v->allowed, span_of(&pool->exclude.v[i])) < 0)
-			return -ENOMEM;
+	if (exclude_prefixes(&v->allowed, &pool->exclude, family) < 0)
+		return -ENOMEM;
 	if (pool->reserve_edges && remove_edges(&v->cidr, &v->allowed) < 0)
 		return -ENOMEM;
 	if (pool->gateway.family == family && remove_address(&v->allowed, &pool->gateway) < 0)
@@ -252,5 +290,113 @@ int pools_view(const struct pools_input *in, struct pool_views *ret)
 		return r;
 	}
 	*ret = views;
+	return 0;
+}
+
+/* --- the choice ----------------------------------------------------------------------------- */
+
+void choices_done(struct choices *c)
+{
+	free(c->ipv4.v);
+	free(c->ipv6.v);
+	*c = (struct choices){ 0 };
+}
+
+static struct choice *choice_of(struct choices *c, const struct pool_view *v)
+{
+	return v->cidr.address.family == AF_INET ? &c->ipv4 : &c->ipv6;
+}
+
+static bool matches(const struct texts *patterns, const char *namespace)
+{
+	for (size_t i = 0; i < patterns->n; i++) {
+		const char *pattern = patterns->v[i];
+		size_t len = strlen(pattern);
+
+		if (len && pattern[len - 1] == '*' ? strncmp(pattern, namespace, len - 1) == 0
+						   : strcmp(pattern, namespace) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int choose_named(const struct pool_views *views, const struct texts *named,
+			struct choices *ret, struct err *err)
+{
+	for (size_t i = 0; i < named->n; i++) {
+		const struct pool_view *v = pool_views_find(views, named->v[i]);
+		struct choice *c;
+		int r;
+
+		if (!v)
+			return err_set(err, -ENOENT, "there is no pool %s", named->v[i]);
+		r = pool_view_check(v, err);
+		if (r < 0)
+			return -ENOENT;
+		c = choice_of(ret, v);
+		c->v[c->n++] = v;
+	}
+	return 0;
+}
+
+/* Pools of secondary networks are only for those who ask for them. */
+static bool is_usual(const struct pool_view *v)
+{
+	return pool_view_serves(v) && strcmp(v->network, "default") == 0 &&
+	       strcmp(v->pool->origin, RANGE_ORIGIN) != 0;
+}
+
+/* One family: those whose namespaces match, or else those that name none. */
+static void choose_usual(const struct pool_views *views, const char *namespace, sa_family_t family,
+			 struct choice *ret)
+{
+	for (int preferred = 1; preferred >= 0 && ret->n == 0; preferred--)
+		for (size_t i = 0; i < views->n; i++) {
+			const struct pool_view *v = &views->v[i];
+
+			if (!is_usual(v) || v->cidr.address.family != family)
+				continue;
+			if (preferred ? matches(&v->pool->namespaces, namespace)
+				      : v->pool->namespaces.n == 0)
+				ret->v[ret->n++] = v;
+		}
+}
+
+/* Why not: the reason itself when there is but one pool. */
+static int none_fits(const struct pool_views *views, const char *namespace, struct err *err)
+{
+	struct err why;
+
+	if (views->n == 0)
+		return err_set(err, -ENOENT, "there is no pool");
+	if (views->n == 1 && pool_view_check(&views->v[0], &why) < 0)
+		return err_set(err, -ENOENT, "no pool fits: %s", why.text);
+	return err_set(err, -ENOENT,
+		       "no pool fits: none of %zu is enabled, valid, for this node, on network "
+		       "default and for namespace \"%s\"",
+		       views->n, namespace);
+}
+
+int choose_pools(const struct pool_views *views, const struct texts *named, const char *namespace,
+		 struct choices *ret, struct err *err)
+{
+	const size_t most = (named->n > views->n ? named->n : views->n) + 1;
+	struct choices c = { { calloc(most, sizeof(void *)), 0 },
+			     { calloc(most, sizeof(void *)), 0 } };
+	int r = c.ipv4.v && c.ipv6.v ? 0 : -ENOMEM;
+
+	if (r == 0 && named->n) {
+		r = choose_named(views, named, &c, err);
+	} else if (r == 0) {
+		choose_usual(views, namespace, AF_INET, &c.ipv4);
+		choose_usual(views, namespace, AF_INET6, &c.ipv6);
+		if (c.ipv4.n + c.ipv6.n == 0)
+			r = none_fits(views, namespace, err);
+	}
+	if (r < 0) {
+		choices_done(&c);
+		return r;
+	}
+	*ret = c;
 	return 0;
 }

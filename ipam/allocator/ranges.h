@@ -15,7 +15,7 @@
  * So an extent is never edited and no address is cut twice. Both wordings of a
  * grown range may go on side by side: the old one has its part, the new one all.
  * An extent whose pool record is gone counts like the pool, which is made again
- * as the extent says. A pool that is wrong (choose.h) does not count at all.
+ * as the extent says. A pool that is wrong (pools.h) does not count at all.
  *
  * A pool's name is <network>-<range>, with '-' for '/' and ':':
  * "storage-10.5.0.0-16". It must be a name (lib/base/names.h: up to 63 of a-z 0-9 . -);
@@ -27,7 +27,7 @@
  */
 #pragma once
 
-#include "ipam/allocator/choose.h"
+#include "ipam/allocator/pools.h"
 
 #define RANGE_ORIGIN "ipam-config"
 

@@ -249,7 +249,7 @@ static void ten_ranges_are_planned_and_given_together(void **unused)
 	}
 	world_assign(&w, "a", fields, may);
 	assert_memory_equal(w.text, "new", 3);
-	assert_int_equal(allocator_attachments(w.a)->n_held, 10);
+	assert_int_equal(allocator_attachments(w.a)->held.n, 10);
 }
 
 int main(void)

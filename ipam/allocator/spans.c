@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
+
 #define NUMBER_MAX (~(address_count)0)
 
 address_count number_of(const struct address *a)
@@ -35,40 +37,19 @@ struct span span_of(const struct prefix *p)
 
 void spans_done(struct spans *s)
 {
-	free(s->v);
-	*s = (struct spans){ 0 };
+	array_done(s);
 }
 
 int spans_reserve(struct spans *s, size_t room)
 {
-	struct span *v;
-
-	if (room <= s->room)
-		return 0;
-	if (room < 2 * s->room)
-		room = 2 * s->room;
-	v = realloc(s->v, room * sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	s->v = v;
-	s->room = room;
-	return 0;
+	/* Doubled here: few intervals may want much room, and a little more each time. */
+	return room <= s->room ? 0 : array_reserve(s, 2 * room - s->n);
 }
 
 /* The first interval that ends at number or after it. */
 static size_t from(const struct spans *s, address_count number)
 {
-	size_t low = 0, high = s->n;
-
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (s->v[mid].last < number)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return array_place(s->v, s->n, x, x->last < number ? -1 : 0);
 }
 
 /* Intervals i to j (exclusive) become these n; the room is there. */

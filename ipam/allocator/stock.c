@@ -14,33 +14,20 @@ int stock_init(struct stock *s, const struct prefix *block)
 void stock_done(struct stock *s)
 {
 	spans_done(&s->fresh);
-	free(s->released);
-	free(s->used);
-	*s = (struct stock){ 0 };
+	array_done(&s->released);
+	array_done(&s->used);
 }
 
 /* --- used ----------------------------------------------------------------------------------- */
 
 static size_t used_from(const struct stock *s, address_count number)
 {
-	size_t low = 0, high = s->n_used;
-
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (s->used[mid] < number)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return array_place(s->used.v, s->used.n, x, (*x > number) - (*x < number));
 }
 
 bool stock_used(const struct stock *s, address_count number)
 {
-	size_t i = used_from(s, number);
-
-	return i < s->n_used && s->used[i] == number;
+	return array_find(s->used.v, s->used.n, x, (*x > number) - (*x < number));
 }
 
 /*
@@ -49,92 +36,58 @@ bool stock_used(const struct stock *s, address_count number)
  */
 static int make_room(struct stock *s)
 {
-	const size_t known = s->n_used + s->n_released + 1;
-	void *v;
+	const size_t known = s->used.n + s->released.n + 1;
 
-	if (spans_reserve(&s->fresh, known + 2) < 0)
+	if (spans_reserve(&s->fresh, known + 2) < 0 ||
+	    (known > s->released.room &&
+	     array_reserve(&s->released, 2 * known - s->released.n) < 0))
 		return -ENOMEM;
-	if (known > s->released_room) {
-		v = realloc(s->released, 2 * known * sizeof(*s->released));
-		if (!v)
-			return -ENOMEM;
-		s->released = v;
-		s->released_room = 2 * known;
-	}
-	if (s->n_used == s->used_room) {
-		v = realloc(s->used, 2 * (s->n_used + 1) * sizeof(*s->used));
-		if (!v)
-			return -ENOMEM;
-		s->used = v;
-		s->used_room = 2 * (s->n_used + 1);
-	}
-	return 0;
+	return array_reserve(&s->used, 1);
 }
 
 /* --- released ------------------------------------------------------------------------------- */
 
-static bool find_released(const struct stock *s, address_count number, size_t *ret)
-{
-	/* From the oldest: that is the one that is usually taken. */
-	for (size_t i = 0; i < s->n_released; i++)
-		if (s->released[i].number == number) {
-			*ret = i;
-			return true;
-		}
-	return false;
-}
-
-static void drop_released(struct stock *s, size_t i)
-{
-	s->n_released--;
-	memmove(s->released + i, s->released + i + 1, (s->n_released - i) * sizeof(*s->released));
-}
-
 static void add_released(struct stock *s, address_count number, int64_t at)
 {
-	size_t i = s->n_released;
+	size_t i = s->released.n;
 
 	/* Nearly always the newest; after an undo it gets its old place back. */
-	while (i > 0 && s->released[i - 1].at > at)
+	while (i > 0 && s->released.v[i - 1].at > at)
 		i--;
-	memmove(s->released + i + 1, s->released + i, (s->n_released - i) * sizeof(*s->released));
-	s->released[i] = (struct released){ number, at };
-	s->n_released++;
+	*array_insert(&s->released, i) = (struct released){ .number = number, .at = at };
 }
 
 /* --- take and put --------------------------------------------------------------------------- */
 
 int stock_take(struct stock *s, address_count number, int64_t *at)
 {
-	size_t i = used_from(s, number), j;
+	size_t i = 0;
 
-	if (i < s->n_used && s->used[i] == number)
+	if (stock_used(s, number))
 		return -EBUSY;
 	if (make_room(s) < 0)
 		return -ENOMEM;
 	if (spans_contain(&s->fresh, number)) {
 		spans_remove(&s->fresh, (struct span){ number, number });
 		*at = NEVER_USED;
-	} else if (find_released(s, number, &j)) {
-		*at = s->released[j].at;
-		drop_released(s, j);
 	} else {
-		return -ERANGE;
+		/* From the oldest: that is the one that is usually taken. */
+		while (i < s->released.n && s->released.v[i].number != number)
+			i++;
+		if (i == s->released.n)
+			return -ERANGE;
+		*at = s->released.v[i].at;
+		array_remove(&s->released, i);
 	}
-	memmove(s->used + i + 1, s->used + i, (s->n_used - i) * sizeof(*s->used));
-	s->used[i] = number;
-	s->n_used++;
+	*array_insert(&s->used, used_from(s, number)) = number;
 	return 0;
 }
 
 bool stock_put(struct stock *s, address_count number, int64_t at)
 {
-	size_t i = used_from(s, number);
-
-	if (i == s->n_used || s->used[i] != number)
+	if (!stock_used(s, number))
 		return false;
-	s->n_used--;
-	memmove(s->used + i, s->used + i + 1, (s->n_used - i) * sizeof(*s->used));
+	array_remove(&s->used, used_from(s, number));
 	if (at == NEVER_USED)
 		spans_add(&s->fresh, (struct span){ number, number });
 	else
@@ -146,15 +99,15 @@ void stock_forget(struct stock *s, int64_t rested_before)
 {
 	size_t n = 0;
 
-	while (s->n_released - n > STOCK_REMEMBERED && s->released[n].at <= rested_before) {
-		const address_count number = s->released[n].number;
+	while (s->released.n - n > STOCK_REMEMBERED && s->released.v[n].at <= rested_before) {
+		const address_count number = s->released.v[n].number;
 
 		spans_add(&s->fresh, (struct span){ number, number });
 		n++;
 	}
-	s->n_released -= n;
+	s->released.n -= n;
 	if (n)
-		memmove(s->released, s->released + n, s->n_released * sizeof(*s->released));
+		memmove(s->released.v, s->released.v + n, s->released.n * sizeof(*s->released.v));
 }
 
 /* --- pick and count ------------------------------------------------------------------------- */
@@ -166,11 +119,11 @@ enum pick stock_pick(const struct stock *s, const struct spans *allowed, int64_t
 		*at = NEVER_USED;
 		return PICK_FREE;
 	}
-	for (size_t i = 0; i < s->n_released; i++) {
-		if (!spans_contain(allowed, s->released[i].number))
+	for (size_t i = 0; i < s->released.n; i++) {
+		if (!spans_contain(allowed, s->released.v[i].number))
 			continue;
-		*ret = s->released[i].number;
-		*at = s->released[i].at;
+		*ret = s->released.v[i].number;
+		*at = s->released.v[i].at;
 		return *at <= rested_before ? PICK_FREE : PICK_RESTING;
 	}
 	return PICK_NONE;
@@ -179,13 +132,13 @@ enum pick stock_pick(const struct stock *s, const struct spans *allowed, int64_t
 struct address_counts stock_count(const struct stock *s, const struct spans *allowed,
 				  int64_t rested_before)
 {
-	struct address_counts c = { .used = s->n_used,
+	struct address_counts c = { .used = s->used.n,
 				    .free = spans_common_size(&s->fresh, allowed) };
 
-	for (size_t i = 0; i < s->n_released; i++) {
-		if (!spans_contain(allowed, s->released[i].number))
+	for (size_t i = 0; i < s->released.n; i++) {
+		if (!spans_contain(allowed, s->released.v[i].number))
 			continue;
-		if (s->released[i].at <= rested_before)
+		if (s->released.v[i].at <= rested_before)
 			c.free++;
 		else
 			c.resting++;

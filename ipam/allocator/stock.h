@@ -16,6 +16,7 @@
 #pragma once
 
 #include "ipam/allocator/spans.h"
+#include "lib/base/array.h"
 
 #define STOCK_REMEMBERED 4096
 #define NEVER_USED       INT64_MIN
@@ -28,10 +29,8 @@ struct released {
 struct stock {
 	struct prefix block;
 	struct spans fresh;
-	struct released *released; /* oldest first */
-	size_t n_released, released_room;
-	address_count *used; /* sorted */
-	size_t n_used, used_room;
+	ARRAY(struct released) released; /* oldest first */
+	ARRAY(address_count) used;       /* sorted */
 };
 
 /* 0 or -ENOMEM; all never used. */

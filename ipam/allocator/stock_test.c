@@ -249,16 +249,16 @@ static void a_large_block_forgets_what_has_rested_long(void **unused)
 		/* Each rests 10. */
 		stock_forget(&s, (int64_t)i - 10);
 	}
-	assert_int_equal(s.n_released, STOCK_REMEMBERED);
+	assert_int_equal(s.released.n, STOCK_REMEMBERED);
 	assert_int_equal(s.fresh.n, 2);
-	assert_int_equal(s.released[0].at, 2 * STOCK_REMEMBERED);
+	assert_int_equal(s.released.v[0].at, 2 * STOCK_REMEMBERED);
 	/* What has not rested is not forgotten, however much there is. */
 	for (unsigned i = 0; i < 100; i++) {
 		assert_int_equal(stock_take(&s, base + i, &at), 0);
 		assert_true(stock_put(&s, base + i, 1000000));
 		stock_forget(&s, 0);
 	}
-	assert_int_equal(s.n_released, STOCK_REMEMBERED + 100);
+	assert_int_equal(s.released.n, STOCK_REMEMBERED + 100);
 	stock_done(&s);
 }
 

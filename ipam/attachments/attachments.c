@@ -23,9 +23,8 @@ void attachments_done(struct attachments *t)
 {
 	for (size_t i = 0; i < t->n; i++)
 		attachment_free(t->v[i]);
-	free(t->v);
-	free(t->held);
-	*t = (struct attachments){ 0 };
+	array_done(&t->held);
+	array_done(t);
 }
 
 /* --- by key --------------------------------------------------------------------------------- */
@@ -42,24 +41,14 @@ static int compare_key(const struct attachment *a, const struct attachment_key *
 
 static size_t key_place(const struct attachments *t, const struct attachment_key *key)
 {
-	size_t low = 0, high = t->n;
-
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (compare_key(t->v[mid], key) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return array_place(t->v, t->n, x, compare_key(*x, key));
 }
 
 struct attachment *attachments_find(const struct attachments *t, const struct attachment_key *key)
 {
-	size_t i = key_place(t, key);
+	struct attachment **a = array_find(t->v, t->n, x, compare_key(*x, key));
 
-	return i < t->n && compare_key(t->v[i], key) == 0 ? t->v[i] : NULL;
+	return a ? *a : NULL;
 }
 
 /* --- by address ----------------------------------------------------------------------------- */
@@ -83,72 +72,29 @@ static int compare_holding(const struct holding *x, const struct holding *y)
 
 static size_t holding_place(const struct attachments *t, const struct holding *h)
 {
-	size_t low = 0, high = t->n_held;
-
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (compare_holding(&t->held[mid], h) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return array_place(t->held.v, t->held.n, x, compare_holding(x, h));
 }
 
 size_t attachments_from(const struct attachments *t, const struct address *address)
 {
-	size_t low = 0, high = t->n_held;
-
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (address_compare(&held_of(&t->held[mid])->address, address) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return array_place(t->held.v, t->held.n, x, address_compare(&held_of(x)->address, address));
 }
 
 const struct holding *attachments_holder(const struct attachments *t, const char *network,
 					 const struct address *address)
 {
-	for (size_t i = attachments_from(t, address); i < t->n_held; i++) {
-		const struct held_address *h = held_of(&t->held[i]);
+	for (size_t i = attachments_from(t, address); i < t->held.n; i++) {
+		const struct held_address *h = held_of(&t->held.v[i]);
 
 		if (address_compare(&h->address, address) != 0)
 			break;
 		if (networks_meet(h->network, network))
-			return &t->held[i];
+			return &t->held.v[i];
 	}
 	return NULL;
 }
 
 /* --- both ----------------------------------------------------------------------------------- */
-
-static int make_room(struct attachments *t, size_t addresses)
-{
-	void *v;
-
-	if (t->n == t->room) {
-		v = realloc(t->v, 2 * (t->n + 8) * sizeof(struct attachment *));
-		if (!v)
-			return -ENOMEM;
-		t->v = v;
-		t->room = 2 * (t->n + 8);
-	}
-	if (t->n_held + addresses > t->held_room) {
-		size_t room = 2 * (t->n_held + addresses);
-
-		v = realloc(t->held, room * sizeof(*t->held));
-		if (!v)
-			return -ENOMEM;
-		t->held = v;
-		t->held_room = room;
-	}
-	return 0;
-}
 
 int attachments_add(struct attachments *t, struct attachment *a)
 {
@@ -157,18 +103,13 @@ int attachments_add(struct attachments *t, struct attachment *a)
 
 	if (i < t->n && compare_key(t->v[i], &key) == 0)
 		return -EEXIST;
-	if (make_room(t, a->addresses.n) < 0)
+	if (array_reserve(t, 1) < 0 || array_reserve(&t->held, a->addresses.n) < 0)
 		return -ENOMEM;
-	memmove(t->v + i + 1, t->v + i, (t->n - i) * sizeof(struct attachment *));
-	t->v[i] = a;
-	t->n++;
+	*array_insert(t, i) = a;
 	for (size_t j = 0; j < a->addresses.n; j++) {
-		const struct holding h = { a, j };
-		size_t at = holding_place(t, &h);
+		const struct holding h = { .attachment = a, .index = j };
 
-		memmove(t->held + at + 1, t->held + at, (t->n_held - at) * sizeof(h));
-		t->held[at] = h;
-		t->n_held++;
+		*array_insert(&t->held, holding_place(t, &h)) = h;
 	}
 	return 0;
 }
@@ -176,14 +117,9 @@ int attachments_add(struct attachments *t, struct attachment *a)
 void attachments_remove(struct attachments *t, struct attachment *a)
 {
 	const struct attachment_key key = attachment_key(a);
-	size_t i = key_place(t, &key);
 
-	t->n--;
-	memmove(t->v + i, t->v + i + 1, (t->n - i) * sizeof(struct attachment *));
-	for (size_t j = 0; j < a->addresses.n; j++) {
-		size_t at = holding_place(t, &(struct holding){ a, j });
-
-		t->n_held--;
-		memmove(t->held + at, t->held + at + 1, (t->n_held - at) * sizeof(*t->held));
-	}
+	array_remove(t, key_place(t, &key));
+	for (size_t j = 0; j < a->addresses.n; j++)
+		array_remove(&t->held,
+			     holding_place(t, &(struct holding){ .attachment = a, .index = j }));
 }

@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "lib/base/array.h"
 #include "lib/model/model.h"
 
 enum attachment_state { ATTACHMENT_ASSIGNED, ATTACHMENT_ATTACHED, ATTACHMENT_RELEASING };
@@ -70,8 +71,7 @@ struct holding {
 struct attachments {
 	struct attachment **v; /* sorted by key */
 	size_t n, room;
-	struct holding *held;
-	size_t n_held, held_room;
+	ARRAY(struct holding) held;
 };
 
 void attachments_done(struct attachments *t);

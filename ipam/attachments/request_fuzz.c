@@ -61,7 +61,7 @@ static void ask(const struct assign_request *q, bool may_claim)
 		abort();
 	attachment_free(x);
 	for (size_t i = 0; i < allocator_blocks(world)->n; i++)
-		if (allocator_blocks(world)->v[i]->stock.n_used)
+		if (allocator_blocks(world)->v[i]->stock.used.n)
 			abort();
 }
 

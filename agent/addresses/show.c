@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the addresses' part tells about itself: the list, metrics, readiness, and two kinds of
  * health. */
-#include "agent/addresses/ipam_parts.h"
+#include "agent/addresses/ipam_state.h"
 
 #include <errno.h>
 #include <string.h>
@@ -199,18 +199,10 @@ static void tell_full(struct ipam *m)
 	health_sweep(m->o.health, "pool-full/");
 }
 
-static bool blocks_change(const struct ipam *m)
-{
-	for (size_t i = 0; i < m->n_owned; i++)
-		if (m->owned[i]->call)
-			return true;
-	return !LIST_EMPTY(&m->claimings) || m->answering || m->recovery.call;
-}
-
 /* Until it went well, or nothing is wanted of etcd any more. */
 static void tell_refused(struct ipam *m)
 {
-	if (!m->refused.set && !blocks_change(m))
+	if (!m->refused.set && !claims_busy(m->claims) && !m->answering && !m->recovery.call)
 		m->refusal.text[0] = '\0';
 	if (!behind_pending(m->behind))
 		health_clear(m->o.health, "address-records");
@@ -344,4 +336,34 @@ void ipam_metrics(struct ipam *m, struct metrics *ret)
 struct pass_stats ipam_passes(const struct ipam *m)
 {
 	return pass_stats(m->pass);
+}
+
+/* --- status --------------------------------------------------------------------------------- */
+
+static uint64_t small(address_count n)
+{
+	return n > INT64_MAX ? INT64_MAX : (uint64_t)n;
+}
+
+int ipam_pool_status(struct ipam *m, struct status_pool **ret, size_t *ret_n)
+{
+	const struct pool_views *views = allocator_pools(m->allocator);
+	struct status_pool *v = calloc(views->n ?: 1, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = 0; i < views->n; i++) {
+		struct pool_counts counts = allocator_pool_counts(m->allocator, views->v[i].name,
+								  ipam_now());
+
+		v[i] = (struct status_pool){
+			.name = views->v[i].name,
+			.blocks = counts.blocks,
+			.used = small(counts.addresses.used),
+			.free = small(counts.addresses.free + counts.addresses.resting),
+		};
+	}
+	*ret = v;
+	*ret_n = views->n;
+	return 0;
 }

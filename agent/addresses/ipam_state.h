@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside agent/addresses/ipam*.c: the parts of struct ipam and what they call of each other. */
+/* Inside agent/addresses: the state of the allocator's host, and what its files call of each other. */
 #pragma once
 
 #include <sys/queue.h>
 
 #include "agent/addresses/authority.h"
 #include "agent/addresses/ipam.h"
-#include "agent/addresses/recovery.h"
-#include "agent/node/identity.h"
+#include "agent/addresses/recovery_decide.h"
 #include "agent/records/records.h"
 #include "ipam/allocator/allocator.h"
 #include "ipam/attachments/local_copy.h"
 #include "ipam/behind.h"
 #include "ipam/claims.h"
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/base/pass.h"
 #include "lib/cni/pod_link.h"
@@ -64,32 +64,6 @@ struct owned {
 	int64_t claimed; /* 0, or revision of a claim whose reply overtook that of the release */
 };
 
-/* A claim that is under way for a pool. */
-struct claiming {
-	LIST_ENTRY(claiming) entry;
-	struct ipam *ipam;
-	struct claims_call *call;
-	char pool[NAME_TEXT], network[NAME_TEXT];
-	struct prefix cidr, block;
-	bool specific, whole;
-	int64_t extents_seen, fence; /* what was known when it was sent */
-};
-
-/* An assign that waits for a block. */
-struct waiting {
-	TAILQ_ENTRY(waiting) entry;
-	struct ipam *ipam;
-	struct serve_request *request;
-	struct assign_request assign;
-	bool no_claim;              /* a claim has failed: take what is resting */
-	char pool_asked[NAME_TEXT]; /* the pool of a range that is being made */
-	struct err why;             /* while etcd is away: what it waits for */
-	/* Whose blocks it waits for. */
-	char pools[ASSIGN_NEEDS][NAME_TEXT];
-	size_t n_pools;
-	bool specific; /* the one block of a requested address */
-};
-
 /* Another node, or this one, by its record; of one that a restore took away, as it was before. */
 struct known_node {
 	char *name;
@@ -100,7 +74,7 @@ struct known_node {
 	bool stands;
 };
 
-/* ipam_recovery.c */
+/* What is known of a recovery (recovery.c). */
 struct recovering {
 	bool noticed; /* etcd went back, and no recovery since then is known */
 	bool present, readable, done;
@@ -113,8 +87,7 @@ struct recovering {
 	int64_t since;            /* CLOCK_BOOTTIME, ns: first seen open */
 	int64_t accepted_until; /* one that went on without us has ended; claims wait until then */
 	bool witness;           /* our nodes are all that there were when etcd went back */
-	struct known_node *nodes; /* sorted by name */
-	size_t n_nodes, nodes_room;
+	ARRAY(struct known_node) nodes; /* sorted by name */
 	struct store_call *call;
 	struct timer timer;
 };
@@ -138,9 +111,7 @@ struct ipam {
 	bool damaged;     /* some of them cannot be read: etcd must tell what they held */
 	bool host_listed; /* once: from then on our memory is right, whatever etcd has */
 	/* blocks */
-	struct owned **owned;
-	size_t n_owned, owned_room;
-	LIST_HEAD(claiming_list, claiming) claimings;
+	ARRAY(struct owned *) owned;
 	struct store_call *verifying;
 	struct owned *looking[STORE_TXN_MAX]; /* at these; NULL: left the table meanwhile */
 	size_t n_looking;
@@ -173,7 +144,7 @@ struct ipam {
 	unsigned refusals, write_refusals, look_failures; /* in a row */
 	struct err unproven;                              /* why the last look failed */
 	/* house-keeping */
-	struct timer leaks, heard, start, ripe, mend, write, again;
+	struct timer leaks, heard, start, ripe, mend, write, again, unplug;
 	bool start_over; /* the grace for etcd at the start has passed */
 	bool served;     /* addresses have been given since the start */
 	bool known;      /* once: all inputs were read and all blocks verified */
@@ -200,6 +171,13 @@ bool ipam_is_proving(const struct ipam *m);
 int64_t ipam_authority_left(const struct ipam *m);
 /* A look that was sent then showed fence and status, and no removal. */
 void ipam_proved(struct ipam *m, int64_t sent);
+/* The sentence for a server out of reach, or a node that is not registered; with its cause. */
+void ipam_unregistered(const struct ipam *m, struct err *why);
+/* MOD revision of our node record; 0: not registered. */
+int64_t ipam_fence_revision(const struct ipam *m);
+/* One key under these compares; may be sent again, as it finds itself done. fn gets m. */
+int ipam_change(struct ipam *m, const struct store_compare *compares, size_t n,
+		const struct store_op *op, store_reply_fn *fn, struct store_call **ret_call);
 
 /* ipam_inputs.c */
 int ipam_inputs_start(struct ipam *m);
@@ -211,73 +189,47 @@ int ipam_records_save(struct ipam *m);
 const struct extent *ipam_extent(const struct ipam *m, const char *network, const char *pool,
 				 int64_t *ret_created);
 
-/* ipam_index.c: own keys under host/<self>/ */
+/* host_keys.c: own keys under host/<self>/ */
 void ipam_host_put(struct ipam *m, const struct key *key, const struct store_kv *kv);
 void ipam_host_deleted(struct ipam *m, const struct key *key, const char *relative,
 		       int64_t revision);
-void ipam_index_done(struct ipam *m);
-void ipam_verify(struct ipam *m);
+void ipam_host_done(struct ipam *m);
 /* Deletes the keys of requests that there is nothing more to give for. */
 void ipam_answer_requests(struct ipam *m);
 int ipam_wants_keys(struct ipam *m, const struct attachment *a, bool wanted);
 
-/* ipam_blocks.c */
-/* MOD revision of our node record; 0: not registered. */
-int64_t ipam_fence_revision(const struct ipam *m);
+/* own_blocks.c */
 struct owned *ipam_owned_find(const struct ipam *m, const char *network,
 			      const struct prefix *block);
-int ipam_owned_add(struct ipam *m, const struct block_copy *copy, struct owned **ret);
-void ipam_owned_remove(struct ipam *m, struct owned *o);
-void ipam_block_confirmed(struct ipam *m, struct owned *o, int64_t revision);
-void ipam_block_vanished(struct ipam *m, struct owned *o);
-/* In a recovery: from the owner that a restore brought back, if pods here use it. false: no. */
-bool ipam_block_take_back(struct ipam *m, struct owned *o, const struct block *found,
-			  int64_t revision);
-/* revision: of the block's key as it was seen; 0: not known. */
-void ipam_block_lost(struct ipam *m, struct owned *o, const char *owner, int64_t revision);
-/* Nobody can tell whose it is: it serves nothing and keeps what it has. */
-void ipam_block_doubtful(struct ipam *m, struct owned *o);
-/* "block/NETWORK/BLOCK"; part holds HEALTH_PART bytes. */
-void ipam_block_health(const struct owned *o, char *part);
-/* What the allocator may do with it, and whoever shows or routes it follows. */
-void ipam_block_set(struct ipam *m, struct owned *o, enum block_state state);
-/* ipam_on_again(), after a while. */
-void ipam_later(struct ipam *m, uint64_t ms);
+/* NULL: out of memory. */
+struct owned *ipam_owned_add(struct ipam *m, const char *network, const char *pool,
+			     const struct prefix *block, const struct prefix *cidr);
+void ipam_blocks_done(struct ipam *m);
+/* Asks etcd about the blocks that are to be looked at, and for a proof. */
+void ipam_look(struct ipam *m);
 /* What was put off: claims that met something which we do not know yet, or cannot change. */
 void ipam_on_again(void *ipam);
 void ipam_restore_extents(struct ipam *m);
 /* Which blocks get routes and NAT, as their pools say now; what a vanished pool said last stays. */
 void ipam_learn_routed(struct ipam *m);
 bool ipam_unrouted_at_first(const char *network);
-void ipam_blocks_done(struct ipam *m);
-
-/* ipam_claims.c */
 bool ipam_can_claim(const struct ipam *m, struct err *why);
-/* The sentence for a server out of reach, or a node that is not registered; with its cause. */
-void ipam_unregistered(const struct ipam *m, struct err *why);
 /* 0: under way or started; -EAGAIN: not possible now. */
 int ipam_claim(struct ipam *m, const struct block_need *need);
-bool ipam_claiming(const struct ipam *m, const char *pool, const struct prefix *specific);
-/* Whether a claim of just this block is under way. */
-bool ipam_is_claimed(const struct ipam *m, const struct owned *o);
 void ipam_claim_ahead(struct ipam *m);
-
+void ipam_give_back(struct ipam *m);
 /* etcd refused to change a block, a pool or the recovery: it rests for a while. */
 void ipam_refused(struct ipam *m, const char *text);
 /* It changed one. */
 void ipam_accepted(struct ipam *m);
-/* Etcd went back: no claim that is under way counts. */
-void ipam_claims_forget(struct ipam *m);
 
-/* ipam_recovery.c */
+/* recovery.c */
 void ipam_recovery_init(struct ipam *m);
 void ipam_recovery_free(struct ipam *m);
 void ipam_recovery_work(struct ipam *m);
 void ipam_went_back(struct ipam *m);
 /* Whether blocks must not change hands now, and why. */
 bool ipam_recovering(const struct ipam *m, struct err *why);
-/* Whether it may be made certain whose our blocks are. */
-bool ipam_may_assert(const struct ipam *m);
 /* The highest number of one that this node has seen. */
 uint32_t ipam_recovery_number(const struct ipam *m);
 /* The id of the open recovery that we take part in; "": none. */
@@ -287,56 +239,57 @@ void ipam_node_deleted(struct ipam *m, const char *name);
 void ipam_recovery_put(struct ipam *m, const struct store_kv *kv);
 void ipam_recovery_deleted(struct ipam *m);
 
-/* ipam_returns.c */
-void ipam_give_back(struct ipam *m);
-
-/* ipam_requests.c */
+/* requests.c */
 /* pool: whose claim has ended; NULL: something else has changed. failed: why it brought nothing. */
 void ipam_retry_waiting(struct ipam *m, const char *pool, const char *failed);
 void ipam_waiting_done(struct ipam *m);
-/* Takes the attachment out of files, memory and etcd; its addresses as a JSON list, or NULL. */
 /* Those of an attachment, as replies have them. */
 struct json_object *ipam_addresses(const struct attachment *a);
+/* The file first, then etcd; if it cannot be written, nothing has happened. 0 or -errno. */
+int ipam_keep(struct ipam *m, const struct assign_result *result);
+/* Takes the attachment out of files, memory and etcd; its addresses as a JSON list, or NULL. */
 struct json_object *ipam_drop(struct ipam *m, const struct attachment_key *key, struct err *err);
-
 /* Gives its addresses back now, whatever its link; ret_list may be NULL. 0 or -errno. */
 int ipam_free_addresses(struct ipam *m, const struct attachment_key *key,
 			struct json_object *ret_list, struct err *err);
 
-/* The file first, then etcd; if it cannot be written, nothing has happened. 0 or -errno. */
-int ipam_keep(struct ipam *m, const struct assign_result *result);
-
-/* ipam_tunnel.c */
-void ipam_tunnel_work(struct ipam *m);
-/* Whether pods of that pool are reached through the overlay. */
-bool ipam_pool_encapsulates(const struct ipam *m, const char *name);
-
-/* ipam_attach.c */
-/* Whether it stays in use for now, because its link must be destroyed first; sees to that. */
+/* pod_links.c */
+/* Whether it stays in use for now: its link is taken out of routing and destroyed first. */
 bool ipam_held_by_link(struct ipam *m, const struct attachment *a);
 /* The link of such an interface is being destroyed; a new one would meet it. */
 bool ipam_link_doomed(const struct ipam *m, const char *container, const char *interface);
 /* 0: none, or nobody can tell. */
 uint64_t ipam_netns_inode(const char *path);
+/*
+ * Takes the pod out of routing and has its link destroyed. true: the link is still there, and
+ * ipam_link_gone() comes when it is not; false: it is gone, the address is free.
+ */
+bool ipam_unplug(struct ipam *m, struct kernel_pod pod, const char *container,
+		 const char *interface);
+void ipam_links_start(struct ipam *m);
 
-/* ipam_start.c */
+/* desire.c */
+/* As the kernel's part wants it; the addresses go to room, which has place for them. */
+struct kernel_pod ipam_kernel_pod(const struct attachment *a, struct address *room);
+
+/* tunnel_address.c */
+void ipam_tunnel_work(struct ipam *m);
+/* Whether pods of that pool are reached through the overlay. */
+bool ipam_pool_encapsulates(const struct ipam *m, const char *name);
+
+/* start.c */
 int ipam_start(struct ipam *m, struct err *err);
 
-/* ipam_spool.c */
+/* notes.c: DELs that plugins left in spool/, and released addresses that etcd may still list */
 int ipam_spool_start(struct ipam *m);
 void ipam_spool_done(struct ipam *m);
-
-/* ipam_released.c */
-int ipam_released_open(struct ipam *m); /* also anew */
+int ipam_released_open(struct ipam *m); /* also again */
 void ipam_released_close(struct ipam *m);
 void ipam_released_note(struct ipam *m, const struct attachment *a);
 bool ipam_released(const struct ipam *m, const char *network, const struct address *address);
 void ipam_released_sweep(struct ipam *m); /* now and then */
 
-/* ipam_show.c */
-/* Full pools, and the drain, in health. */
+/* show.c */
+/* Full pools, the drain and what etcd refuses, in health. */
 void ipam_tell(struct ipam *m);
 const char *ipam_drained_text(const struct ipam *m, struct err *ret);
-
-/* ipam_leaks.c */
-void ipam_leaks_start(struct ipam *m);

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/addresses/ipam_parts.h"
+#include "agent/addresses/ipam_state.h"
 
 #define NETWORK   "roost"
 #define CONTAINER "tunnel"

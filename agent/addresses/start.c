@@ -8,7 +8,7 @@
 #include <net/if.h>
 #include <string.h>
 
-#include "agent/addresses/ipam_parts.h"
+#include "agent/addresses/ipam_state.h"
 #include "agent/kernel/kernel_view.h"
 #include "ipam/attachments/attachment_file.h"
 #include "lib/base/route_protocol.h"
@@ -40,12 +40,14 @@ static int restore_block(const struct block_copy *copy, void *arg)
 {
 	struct ipam *m = arg;
 	struct err err = { "" };
-	struct owned *o;
-	int r = ipam_owned_add(m, copy, &o);
+	struct owned *o = ipam_owned_add(m, copy->network, copy->pool, &copy->block, &copy->cidr);
+	int r;
 
-	r = r
-		    ?: allocator_block_set(m->allocator, copy->network, copy->pool, &copy->block,
-					   copy->lost ? BLOCK_LOST : BLOCK_OWNED, ipam_now(), &err);
+	if (!o)
+		return -ENOMEM;
+	o->copy = *copy;
+	r = allocator_block_set(m->allocator, copy->network, copy->pool, &copy->block,
+				copy->lost ? BLOCK_LOST : BLOCK_OWNED, ipam_now(), &err);
 	if (r == -EEXIST) {
 		health_set(m->o.health, "files", LOG_LEVEL_ERROR, "%s", err.text);
 		return 0;
@@ -83,9 +85,9 @@ static void on_tampered(void *arg)
 		r = local_copy_put_attachment(m->copy, all->v[i]);
 		missing++;
 	}
-	for (size_t i = 0; r == 0 && i < m->n_owned; i++)
-		if ((m->owned[i]->revision || m->owned[i]->copy.lost) && !m->owned[i]->call)
-			r = local_copy_put_block(m->copy, &m->owned[i]->copy);
+	for (size_t i = 0; r == 0 && i < m->owned.n; i++)
+		if ((m->owned.v[i]->revision || m->owned.v[i]->copy.lost) && !m->owned.v[i]->call)
+			r = local_copy_put_block(m->copy, &m->owned.v[i]->copy);
 	if (missing)
 		log_warning("ipam",
 			    "%zu files in %s/attachments were removed by somebody; they are %s",

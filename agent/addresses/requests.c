@@ -2,16 +2,29 @@
 /*
  * The local API's requests about addresses. A request that needs a block waits
  * in a list until a claim has ended either way; everything else is answered
- * within the handler. The file is written before anybody is told.
+ * within the handler. The file is written before the reply.
  */
-#include "agent/addresses/ipam_parts.h"
-
 #include <errno.h>
 #include <string.h>
 
-#include "ipam/attachments/request.h"
+#include "agent/addresses/ipam_state.h"
 
 #define DEADLINE_MS 8000
+
+/* An assign, and what it waits for. */
+struct waiting {
+	TAILQ_ENTRY(waiting) entry;
+	struct ipam *ipam;
+	struct serve_request *request;
+	struct assign_request assign;
+	bool no_claim;              /* a claim has failed: take what is resting */
+	char pool_asked[NAME_TEXT]; /* the pool of a range that is being made */
+	struct err why;             /* while etcd is away: what it waits for */
+	/* Whose blocks it waits for. */
+	char pools[ASSIGN_NEEDS][NAME_TEXT];
+	size_t n_pools;
+	bool specific; /* the one block of a requested address */
+};
 
 /* --- replies -------------------------------------------------------------------------------- */
 
@@ -139,7 +152,6 @@ static unsigned status_of(enum cni_code code)
 static void on_pool_made(const struct store_reply *reply, void *arg)
 {
 	struct ipam *m = arg;
-
 	struct waiting *w;
 
 	/* Made, or made by another node meanwhile: the watch brings it and wakes who waits. */
@@ -161,20 +173,17 @@ static int make_pool(struct ipam *m, const struct range_pool *make)
 	struct pool record = range_pool_record(make);
 	AUTO(free) char *text = NULL;
 	char relative[KEY_TEXT], key[KEY_FULL_TEXT];
-	struct store_compare absent = { .key = key, .target = STORE_CREATE_REVISION };
-	struct store_op put = { .kind = STORE_PUT, .key = key };
-	/* Repeatable: a second time it finds the key there and changes nothing. */
-	struct store_txn txn = { &absent, 1, &put, NULL, 1, 0, true, false };
 	int r = pool_encode(&record, &text);
 
 	r = r ?: key_pool(relative, make->name);
 	r = r ?: key_full(m->o.prefix, relative, key);
 	if (r < 0)
 		return r;
-	put.value = text;
-	put.value_len = strlen(text);
 	log_info("ipam", "pool %s is made from an IPAM config", make->name);
-	return store_txn(m->o.store, &txn, 0, on_pool_made, m, NULL);
+	return ipam_change(m,
+			   &(struct store_compare){ .key = key, .target = STORE_CREATE_REVISION },
+			   1, &(struct store_op){ .kind = STORE_PUT, .key = key, .value = text },
+			   on_pool_made, NULL);
 }
 
 /* --- assign --------------------------------------------------------------------------------- */
@@ -248,7 +257,8 @@ static void assigned(struct waiting *w, const struct assign_result *result)
 	} else {
 		if (result->note.text[0])
 			log_debug("ipam", "%s", result->note.text);
-		m->o.given(m->o.arg);
+		/* Most likely it will be attached in a moment. */
+		reaper_adding(m->o.reaper);
 		reply_assigned(m, w->request, result->attachment, result->existing);
 	}
 	waiting_free(w);
@@ -273,27 +283,20 @@ static bool start_claims(struct waiting *w, const struct assign_result *result)
 	return all;
 }
 
-/* The repetition of an ADD gives nothing new. */
-static bool is_known(const struct ipam *m, const struct assign_request *q)
-{
-	struct attachment_key key = assign_request_key(q);
-
-	return allocator_find(m->allocator, &key) != NULL;
-}
-
 /* One attempt. true: answered and gone; false: it waits for something. */
 static bool attempt(struct waiting *w)
 {
 	AUTO_DONE(assign_result_done) struct assign_result result = { 0 };
 	struct ipam *m = w->ipam;
 	struct assign_options options = { .may_claim = !w->no_claim };
+	const struct attachment_key key = assign_request_key(&w->assign);
 	struct err why = { "" };
 	int r;
 
 	w->why.text[0] = '\0';
 	/* Asked again after every wait: the agent may have been stopped meanwhile. Who has no block
 	 * has nothing to give without a claim; over leases only a new one brings another proof. */
-	if (!ipam_ready(m, &why) && !(m->n_owned == 0 && ipam_is_proving(m))) {
+	if (!ipam_ready(m, &why) && !(m->owned.n == 0 && ipam_is_proving(m))) {
 		err_set(&w->why, 0, "the agent cannot give addresses: %s", why.text);
 		if (ipam_is_proving(m)) {
 			m->prove = true;
@@ -308,7 +311,8 @@ static bool attempt(struct waiting *w)
 		err_set(&w->why, 0, "its former link is still being destroyed");
 		return false;
 	}
-	if (ipam_drained(m) && !is_known(m, &w->assign)) {
+	/* The repetition of an ADD gives nothing new. */
+	if (ipam_drained(m) && !allocator_find(m->allocator, &key)) {
 		refuse(w, CNI_CODE_TRY_AGAIN, ipam_drained_text(m, &why));
 		return true;
 	}
@@ -385,47 +389,35 @@ void ipam_retry_waiting(struct ipam *m, const char *pool, const char *failed)
 	}
 }
 
-static struct waiting *take_assign(struct ipam *m, struct serve_request *request)
+void ipam_assign(struct ipam *m, struct serve_request *request)
 {
+	struct waiting *w = calloc(1, sizeof(*w));
 	struct err err = { "" };
-	struct waiting *w;
 	size_t len;
 	const char *body = serve_body(request, &len);
-	int r;
+	int r = w ? assign_request_decode(body, len, &w->assign, &err) : -ENOMEM;
 
-	w = calloc(1, sizeof(*w));
-	r = w ? assign_request_decode(body, len, &w->assign, &err) : -ENOMEM;
 	if (r < 0) {
 		free(w);
 		if (r == -ENOMEM)
 			serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
 		else
 			serve_reply_error(request, 400, CNI_CODE_CONFIG, NULL, "%s", err.text);
-		return NULL;
+		return;
 	}
 	w->ipam = m;
 	w->request = request;
 	w->assign.netns_inode = ipam_netns_inode(w->assign.netns);
-	return w;
-}
-
-void ipam_assign(struct ipam *m, struct serve_request *request)
-{
-	struct waiting *w = take_assign(m, request);
-
-	if (!w)
-		return;
 	if (ipam_configure(m) < 0) {
 		refuse(w, CNI_CODE_IO, "out of memory");
 		return;
 	}
 	if (attempt(w))
 		return;
-	if (serve_wait(request, DEADLINE_MS, on_wait_end, w) < 0) {
+	if (serve_wait(request, DEADLINE_MS, on_wait_end, w) < 0)
 		waiting_free(w);
-		return;
-	}
-	TAILQ_INSERT_TAIL(&m->waitings, w, entry);
+	else
+		TAILQ_INSERT_TAIL(&m->waitings, w, entry);
 }
 
 void ipam_waiting_done(struct ipam *m)
@@ -440,22 +432,16 @@ void ipam_waiting_done(struct ipam *m)
 
 /* --- release -------------------------------------------------------------------------------- */
 
-static bool same_key(const struct attachment_key *a, const struct attachment_key *b)
-{
-	return strcmp(a->container, b->container) == 0 && strcmp(a->interface, b->interface) == 0 &&
-	       strcmp(a->network, b->network) == 0;
-}
-
 /* A DEL overtakes the ADD that it belongs to. */
 static void cancel_waiting(struct ipam *m, const struct attachment_key *key)
 {
 	struct waiting *w, *next;
 
 	for (w = TAILQ_FIRST(&m->waitings); w; w = next) {
-		struct attachment_key waiting = assign_request_key(&w->assign);
-
 		next = TAILQ_NEXT(w, entry);
-		if (!same_key(&waiting, key))
+		if (strcmp(w->assign.container, key->container) != 0 ||
+		    strcmp(w->assign.interface, key->interface) != 0 ||
+		    strcmp(w->assign.network, key->network) != 0)
 			continue;
 		TAILQ_REMOVE(&m->waitings, w, entry);
 		refuse(w, CNI_CODE_TRY_AGAIN,
@@ -529,7 +515,7 @@ static void reply_released(struct serve_request *request, struct json_object *li
 	serve_reply_json(request, 200, o);
 }
 
-void ipam_release(struct ipam *m, struct serve_request *request)
+static void release(struct ipam *m, struct serve_request *request, bool link)
 {
 	AUTO_DONE(release_request_done) struct release_request q = { 0 };
 	struct attachment_key key;
@@ -543,11 +529,24 @@ void ipam_release(struct ipam *m, struct serve_request *request)
 		return;
 	}
 	key = release_request_key(&q);
+	/* A link whose attachment nobody remembers goes too. */
+	if (link && !allocator_find(m->allocator, &key))
+		ipam_unplug(m, (struct kernel_pod){ 0 }, key.container, key.interface);
 	list = ipam_drop(m, &key, &err);
 	if (list)
 		reply_released(request, list);
 	else
 		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "%s", err.text);
+}
+
+void ipam_release(struct ipam *m, struct serve_request *request)
+{
+	release(m, request, false);
+}
+
+void ipam_detach(struct ipam *m, struct serve_request *request)
+{
+	release(m, request, true);
 }
 
 /* --- check, gc, status ---------------------------------------------------------------------- */
@@ -565,8 +564,9 @@ void ipam_check(struct ipam *m, struct serve_request *request)
 		serve_reply_error(request, 400, CNI_CODE_CONFIG, NULL, "%s", err.text);
 		return;
 	}
-	a = allocator_find(m->allocator,
-			   &(struct attachment_key){ q.network, q.container, q.interface });
+	a = allocator_find(m->allocator, &(struct attachment_key){ .network = q.network,
+								   .container = q.container,
+								   .interface = q.interface });
 	if (!a) {
 		serve_reply_error(
 			request, 404, CNI_CODE_UNKNOWN_CONTAINER, NULL,
@@ -670,4 +670,15 @@ void ipam_status(struct ipam *m, struct serve_request *request)
 		serve_reply_error(request, 503, CNI_CODE_UNAVAILABLE, NULL, "%s", why.text);
 	else
 		serve_reply(request, 200, "{}");
+}
+
+/* The same for the plugin that makes links: routes of running pods may be missing. */
+void ipam_link_status(struct ipam *m, struct serve_request *request)
+{
+	struct err why = { "" };
+
+	if (kernel_ready(m->o.kernel, &why) || ipam_resuming(m))
+		ipam_status(m, request);
+	else
+		serve_reply_error(request, 503, CNI_CODE_IMPAIRED, NULL, "%s", why.text);
 }

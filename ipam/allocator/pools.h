@@ -25,6 +25,7 @@
 
 #include "ipam/allocator/spans.h"
 #include "ipam/attachments/request.h"
+#include "lib/base/array.h"
 
 /* A pool as it came from etcd; pool is NULL when it did not decode, and invalid says why. */
 struct pool_input {
@@ -73,6 +74,8 @@ struct pool_view *pool_views_find(const struct pool_views *views, const char *na
 /* The numbers of the blocks of cidr in which these addresses (all of it) lie. 0 or -ENOMEM. */
 int blocks_of_addresses(const struct spans *addresses, const struct prefix *cidr,
 			uint8_t block_size, struct spans *ret);
+/* Takes those of this family out. 0 or -ENOMEM. */
+int exclude_prefixes(struct spans *s, const struct prefixes *exclude, sa_family_t family);
 /* Neither wrong nor disabled, and on this node. */
 bool pool_view_serves(const struct pool_view *v);
 /* The same with a sentence for the one who asked for it by name: 0 or -EPERM. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/addresses/recovery.h"
+#include "agent/addresses/recovery_decide.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
