@@ -278,6 +278,6 @@ def test_use_is_shown_by_pool_node_and_block(ctl, etcd, agents):
 
 def test_every_kind_of_finding_is_explained():
     root = pathlib.Path(__file__).resolve().parent.parent
-    kinds = re.findall(r'\[FINDING_\w+\] = "([a-z-]+)"', (root / "ipam/audit/audit.c").read_text())
+    kinds = re.findall(r'\[FINDING_\w+\] = \{\s*"([a-z-]+)"', (root / "ipam/audit/audit.c").read_text())
     docs = (root / "docs/TROUBLESHOOTING.md").read_text()
     assert len(kinds) > 20 and [k for k in kinds if f"`{k}`" not in docs] == []

@@ -5,42 +5,73 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "ipam/audit/audit_parts.h"
+#include "ipam/audit/audit_state.h"
 
-static const char *const kinds[FINDING_KINDS] = {
-	[FINDING_UNDECODABLE] = "undecodable-record",
-	[FINDING_BLOCK_WITHOUT_INDEX] = "block-without-index",
-	[FINDING_INDEX_WITHOUT_BLOCK] = "index-without-block",
-	[FINDING_FOREIGN_INDEX] = "foreign-index",
-	[FINDING_TWO_INDEXES] = "two-indexes",
-	[FINDING_ADDRESS_OUTSIDE] = "address-outside-blocks",
-	[FINDING_BLOCK_OUTSIDE] = "block-outside-extents",
-	[FINDING_EXTENT_MISSING] = "extent-missing",
-	[FINDING_OVERLAPPING_BLOCKS] = "overlapping-blocks",
-	[FINDING_OVERLAPPING_EXTENTS] = "overlapping-extents",
-	[FINDING_UNUSED_EXTENT] = "unused-extent",
-	[FINDING_DELETED_POOL] = "block-of-deleted-pool",
-	[FINDING_NO_NODE] = "no-node-record",
-	[FINDING_STATUS_WITHOUT_NODE] = "status-without-node",
-	[FINDING_LEAK] = "leak",
-	[FINDING_STRAY_LINK] = "stray-link",
-	[FINDING_STRAY_ROUTE] = "stray-route",
-	[FINDING_ATTACHMENT_WITHOUT_KEY] = "attachment-without-key",
-	[FINDING_KEY_WITHOUT_ATTACHMENT] = "key-without-attachment",
-	[FINDING_LOST_BLOCK] = "lost-block",
-	[FINDING_BLOCK_WITHOUT_FILE] = "block-without-file",
-	[FINDING_FILE_WITHOUT_BLOCK] = "file-without-block",
+/* todo and left: where they are the same for all of a kind. */
+static const struct {
+	const char *name, *todo, *left;
+} kinds[FINDING_KINDS] = {
+	[FINDING_UNDECODABLE] = { "undecodable-record", "put the field right, or delete the key",
+				  "nobody knows what it should say" },
+	[FINDING_BLOCK_WITHOUT_INDEX] = { "block-without-index" },
+	[FINDING_INDEX_WITHOUT_BLOCK] = { "index-without-block" },
+	[FINDING_FOREIGN_INDEX] = { "foreign-index", "deletes the index" },
+	[FINDING_TWO_INDEXES] = { "two-indexes", "deletes the index" },
+	[FINDING_ADDRESS_OUTSIDE] = { "address-outside-blocks" },
+	[FINDING_BLOCK_OUTSIDE] = { "block-outside-extents",
+				    "delete the pods that use it; its node then gives it back" },
+	[FINDING_EXTENT_MISSING] = { "extent-missing" },
+	[FINDING_OVERLAPPING_BLOCKS] = { "overlapping-blocks",
+					 "delete the pods in one of the two; its node then gives "
+					 "it back, or delete its keys",
+					 "both may be in use" },
+	[FINDING_OVERLAPPING_EXTENTS] = { "overlapping-extents",
+					  "disable one of the two pools, wait until its blocks "
+					  "are given back, then delete it and its extent",
+					  "blocks may have been cut from both" },
+	[FINDING_UNUSED_EXTENT] = { "unused-extent", "deletes the extent" },
+	[FINDING_DELETED_POOL] = { "block-of-deleted-pool",
+				   "its agent gives it back by itself when its last pod is gone" },
+	[FINDING_NO_NODE] = { "no-node-record" },
+	[FINDING_STATUS_WITHOUT_NODE] = { "status-without-node" },
+	[FINDING_LEAK] = { "leak",
+			   "the agent releases it by itself when it has seen so twice, 120 s apart",
+			   "one look is not enough: the address counts as in use" },
+	[FINDING_STRAY_LINK] = { "stray-link" },
+	[FINDING_STRAY_ROUTE] = { "stray-route",
+				  "the agent removes it by itself, after 90 s at the latest",
+				  "the agent alone changes these routes" },
+	[FINDING_ATTACHMENT_WITHOUT_KEY] = { "attachment-without-key",
+					     "the agent writes it within a second; if not, see "
+					     "roostctl status",
+					     "the agent alone writes these keys" },
+	[FINDING_KEY_WITHOUT_ATTACHMENT] = { "key-without-attachment",
+					     "the agent deletes the key within a second; if not, "
+					     "see roostctl status",
+					     "the agent alone writes these keys" },
+	[FINDING_LOST_BLOCK] = { "lost-block",
+				 "delete these pods: see roostctl address list; new ones get "
+				 "other addresses",
+				 "no running pod loses its address" },
+	[FINDING_BLOCK_WITHOUT_FILE] = { "block-without-file",
+					 "the agent writes it by itself, after a claim or when "
+					 "files vanish; if not, see roostctl status",
+					 "the agent alone writes these files" },
+	[FINDING_FILE_WITHOUT_BLOCK] = { "file-without-block",
+					 "the agent looks again within a minute, and claims it "
+					 "again or drops it",
+					 "the agent alone knows whether pods use it" },
 };
 
 const char *finding_kind_name(enum finding_kind kind)
 {
-	return kinds[kind];
+	return kinds[kind].name;
 }
 
 int finding_kind_parse(const char *name, enum finding_kind *ret)
 {
 	for (size_t i = 0; i < FINDING_KINDS; i++) {
-		if (strcmp(kinds[i], name) != 0)
+		if (strcmp(kinds[i].name, name) != 0)
 			continue;
 		*ret = (enum finding_kind)i;
 		return 0;
@@ -79,29 +110,6 @@ void findings_done(struct findings *f)
 	array_done(f);
 }
 
-/* A thing that cannot be kept makes the whole audit fail, so what it is written to may be lost. */
-struct finding *finding_new(struct audit *a, enum finding_kind kind, enum finding_severity severity,
-			    const char *thing)
-{
-	static struct finding nobody;
-	struct finding *new = array_add(&a->findings);
-
-	if (!new) {
-		a->failed = true;
-		finding_done(&nobody);
-		return &nobody;
-	}
-	*new = (struct finding){
-		.kind = kind,
-		.severity = severity,
-		.thing = strdup(thing),
-		.sentence = strdup(""),
-		.todo = strdup(""),
-		.left = strdup(""),
-	};
-	return new;
-}
-
 static PRINTF_LIKE(3, 0) void set_text(struct audit *a, char **text, const char *fmt, va_list args)
 {
 	free(*text);
@@ -111,69 +119,94 @@ static PRINTF_LIKE(3, 0) void set_text(struct audit *a, char **text, const char 
 	}
 }
 
-void finding_says(struct audit *a, struct finding *f, const char *fmt, ...)
+/* The one that was made last; one that nobody sees where there was no memory for it. */
+static struct finding *last(const struct audit *a)
 {
+	static struct finding nobody;
+
+	if (a->failed)
+		finding_done(&nobody);
+	return a->failed ? &nobody : &a->findings.v[a->findings.n - 1];
+}
+
+void finding_new(struct audit *a, enum finding_kind kind, enum finding_severity severity,
+		 const char *thing, const char *fmt, ...)
+{
+	struct finding *f = array_add(&a->findings);
 	va_list args;
 
+	a->failed = a->failed || !f;
+	if (!f)
+		return;
+	*f = (struct finding){
+		.kind = kind,
+		.severity = severity,
+		.thing = strdup(thing),
+		.todo = strdup(kinds[kind].todo ?: ""),
+		.left = strdup(kinds[kind].left ?: ""),
+	};
 	va_start(args, fmt);
 	set_text(a, &f->sentence, fmt, args);
 	va_end(args);
 }
 
-void finding_todo(struct audit *a, struct finding *f, const char *fmt, ...)
+void finding_todo(struct audit *a, const char *fmt, ...)
 {
 	va_list args;
 
 	va_start(args, fmt);
-	set_text(a, &f->todo, fmt, args);
+	set_text(a, &last(a)->todo, fmt, args);
 	va_end(args);
 }
 
-void finding_left(struct audit *a, struct finding *f, const char *fmt, ...)
+void finding_left(struct audit *a, const char *fmt, ...)
 {
 	va_list args;
 
 	va_start(args, fmt);
-	set_text(a, &f->left, fmt, args);
+	set_text(a, &last(a)->left, fmt, args);
 	va_end(args);
 }
 
-void because(struct finding *f, const struct store_kv *kv)
+void finding_from(struct audit *a, const struct store_kv *kv)
 {
-	txn_if(&f->txn, if_unchanged(kv->key, kv->mod_revision));
+	if (kv)
+		txn_if(&last(a)->txn, if_unchanged(kv->key, kv->mod_revision));
 }
 
-void because_absent(struct finding *f, const char *key)
+void finding_from_absent(struct audit *a, const char *key)
 {
-	txn_if(&f->txn, if_absent(key));
+	txn_if(&last(a)->txn, if_absent(key));
 }
 
-void because_no_newer(struct audit *a, struct finding *f, const char *beginning)
+void finding_from_no_newer(struct audit *a, const char *beginning)
 {
-	txn_if_prefix(&f->txn, beginning, if_none_made_after(NULL, NULL, a->in->revision));
+	txn_if_prefix(&last(a)->txn, beginning, if_none_made_after(NULL, NULL, a->in->revision));
 }
 
-void repair_delete(struct finding *f, const char *key)
+void finding_deletes(struct audit *a, const char *key)
 {
-	f->repair = REPAIR_TXN;
-	txn_then(&f->txn, op_delete(key));
+	last(a)->repair = REPAIR_TXN;
+	txn_then(&last(a)->txn, op_delete(key));
 }
 
-void repair_put(struct finding *f, const char *key, char *value)
+void finding_puts(struct audit *a, const char *key, char *value)
 {
-	f->repair = REPAIR_TXN;
-	txn_then(&f->txn, op_put(key, value));
+	last(a)->repair = REPAIR_TXN;
+	txn_then(&last(a)->txn, op_put(key, value));
 	free(value);
+}
+
+void finding_unlinks(struct audit *a, uint32_t link)
+{
+	last(a)->repair = REPAIR_LINK;
+	last(a)->link = link;
 }
 
 void audit_undecodable(struct audit *a, const struct store_kv *kv, const char *why)
 {
-	struct finding *f = finding_new(a, FINDING_UNDECODABLE, SEVERITY_WARNING, kv->key);
-
-	because(f, kv);
-	finding_says(a, f, "%s", why);
-	finding_todo(a, f, "put the field right, or delete the key");
-	finding_left(a, f, "nobody knows what it should say");
+	finding_new(a, FINDING_UNDECODABLE, SEVERITY_WARNING, kv->key, "%s", why);
+	finding_from(a, kv);
 }
 
 /* --- all of them ---------------------------------------------------------------------------- */
@@ -218,45 +251,36 @@ static bool is_news(const struct audit *a, const struct finding *f)
 	return false;
 }
 
-static void drop_news(struct audit *a)
-{
-	struct findings *f = &a->findings;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < f->n; i++) {
-		a->failed = a->failed || !f->v[i].thing || !f->v[i].sentence || !f->v[i].todo ||
-			    !f->v[i].left || f->v[i].txn.failed;
-		if (is_news(a, &f->v[i]))
-			finding_done(&f->v[i]);
-		else
-			f->v[kept++] = f->v[i];
-	}
-	f->n = kept;
-}
-
 int audit(const struct audit_input *in, struct findings *ret)
 {
 	struct audit a = { .in = in };
+	struct findings *all = &a.findings;
+	size_t kept = 0;
 
 	if (audit_read(&a) < 0)
 		a.failed = true;
-	if (!a.failed) {
-		audit_blocks(&a);
-		audit_indexes_all(&a);
-		audit_cuts(&a);
-		audit_nodes(&a);
-		audit_addresses(&a);
-		if (in->local)
-			audit_node_itself(&a);
-	}
-	drop_news(&a);
+	if (!a.failed)
+		audit_etcd(&a);
+	if (!a.failed && in->local)
+		audit_local(&a);
 	audit_forget(&a);
+	for (size_t i = 0; i < all->n; i++) {
+		struct finding *f = &all->v[i];
+
+		a.failed = a.failed || !f->thing || !f->sentence || !f->todo || !f->left ||
+			   f->txn.failed;
+		if (is_news(&a, f))
+			finding_done(f);
+		else
+			all->v[kept++] = *f;
+	}
+	all->n = kept;
 	if (a.failed) {
-		findings_done(&a.findings);
+		findings_done(all);
 		return -ENOMEM;
 	}
-	if (a.findings.n)
-		qsort(a.findings.v, a.findings.n, sizeof(*a.findings.v), compare_findings);
-	*ret = a.findings;
+	if (all->n)
+		qsort(all->v, all->n, sizeof(*all->v), compare_findings);
+	*ret = *all;
 	return 0;
 }

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the agent of a node, its files and its kernel hold, against each other and against etcd.
- * The agent mends nearly all of it by itself; what lasts is shown so that somebody looks.
+ * The agent repairs nearly all of it by itself; what lasts is reported.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "ipam/audit/audit_parts.h"
+#include "ipam/audit/audit_state.h"
 #include "lib/cni/pod_link.h"
 
 #define ATTACHMENT_TEXT 512
-
-static const char *name_of(const struct attachment *x, char *text)
-{
-	snprintf(text, ATTACHMENT_TEXT, "%s/%s/%s", x->network, x->container, x->interface);
-	return text;
-}
 
 /* "pod prod/web-1" where that is known, else its container. */
 static const char *pod_of(const struct attachment *x, char *text)
@@ -32,14 +26,12 @@ static const char *pod_of(const struct attachment *x, char *text)
 static void leak(struct audit *a, const struct attachment *x, const struct leak *l)
 {
 	char name[ATTACHMENT_TEXT], pod[ATTACHMENT_TEXT], text[ADDRESS_TEXT] = "-";
-	struct finding *f = finding_new(a, FINDING_LEAK, SEVERITY_WARNING, name_of(x, name));
 
 	if (x->addresses.n)
 		address_print(&x->addresses.v[0].address, text);
-	finding_says(a, f, "%s still holds %s, but %s", pod_of(x, pod), text, l->reason);
-	finding_todo(a, f,
-		     "the agent releases it by itself when it has seen so twice, 120 s apart");
-	finding_left(a, f, "one look is not enough: the address counts as in use");
+	snprintf(name, sizeof(name), "%s/%s/%s", x->network, x->container, x->interface);
+	finding_new(a, FINDING_LEAK, SEVERITY_WARNING, name, "%s still holds %s, but %s",
+		    pod_of(x, pod), text, l->reason);
 }
 
 static void leaks(struct audit *a, const struct audit_local *l)
@@ -59,19 +51,16 @@ static void without_key(struct audit *a, const struct audit_local *l, const stru
 			const struct held_address *held)
 {
 	char key[KEY_TEXT], pod[ATTACHMENT_TEXT], text[ADDRESS_TEXT];
-	struct finding *f;
 
 	/* Another plugin's, or known by its route alone: there is no such key. */
 	if (!held->network[0] || x->state == ATTACHMENT_RELEASING ||
 	    audit_address(a, l->node, held->network, &held->address) ||
 	    key_address(key, l->node, held->network, &held->address) < 0)
 		return;
-	f = finding_new(a, FINDING_ATTACHMENT_WITHOUT_KEY, SEVERITY_WARNING, key);
-	because_absent(f, key);
-	finding_says(a, f, "%s holds %s, but etcd has no key of it", pod_of(x, pod),
-		     address_print(&held->address, text));
-	finding_todo(a, f, "the agent writes it within a second; if not, see roostctl status");
-	finding_left(a, f, "the agent alone writes these keys");
+	finding_new(a, FINDING_ATTACHMENT_WITHOUT_KEY, SEVERITY_WARNING, key,
+		    "%s holds %s, but etcd has no key of it", pod_of(x, pod),
+		    address_print(&held->address, text));
+	finding_from_absent(a, key);
 }
 
 static bool is_held(const struct audit_local *l, const char *network, const struct address *address)
@@ -89,16 +78,12 @@ static bool is_held(const struct audit_local *l, const char *network, const stru
 
 static void without_attachment(struct audit *a, const struct seen_address *s)
 {
-	struct finding *f = finding_new(a, FINDING_KEY_WITHOUT_ATTACHMENT, SEVERITY_WARNING,
-					s->kv->key);
 	char text[ADDRESS_TEXT];
 
-	because(f, s->kv);
-	finding_says(a, f, "etcd says that this node uses %s, but its agent knows nothing of it",
-		     address_print(&s->address, text));
-	finding_todo(a, f,
-		     "the agent deletes the key within a second; if not, see roostctl status");
-	finding_left(a, f, "the agent alone writes these keys");
+	finding_new(a, FINDING_KEY_WITHOUT_ATTACHMENT, SEVERITY_WARNING, s->kv->key,
+		    "etcd says that this node uses %s, but its agent knows nothing of it",
+		    address_print(&s->address, text));
+	finding_from(a, s->kv);
 }
 
 static void keys(struct audit *a, const struct audit_local *l, const struct seen_node *self)
@@ -109,8 +94,8 @@ static void keys(struct audit *a, const struct audit_local *l, const struct seen
 		for (size_t j = 0; j < x->addresses.n; j++)
 			without_key(a, l, x, &x->addresses.v[j]);
 	}
-	for (size_t i = 0; i < a->n_addresses; i++) {
-		const struct seen_address *s = &a->addresses[i];
+	for (size_t i = 0; i < a->addresses.n; i++) {
+		const struct seen_address *s = &a->addresses.v[i];
 
 		if (s->node == self && !s->damaged && !s->reserved && self->record.boot &&
 		    strcmp(s->boot, self->record.boot) == 0 && !is_held(l, s->network, &s->address))
@@ -135,18 +120,16 @@ static bool has_attachment(const struct audit_local *l, const char *link)
 
 static void stray_link(struct audit *a, const struct audit_link *link)
 {
-	struct finding *f = finding_new(a, FINDING_STRAY_LINK, SEVERITY_WARNING, link->name);
-
-	finding_says(a, f, "link %s has the name of a pod's link, but no attachment belongs to it",
-		     link->name);
+	finding_new(a, FINDING_STRAY_LINK, SEVERITY_WARNING, link->name,
+		    "link %s has the name of a pod's link, but no attachment belongs to it",
+		    link->name);
 	if (link->used) {
-		finding_todo(a, f, "see ip route show dev %s", link->name);
-		finding_left(a, f, "a route leads to it");
+		finding_todo(a, "see ip route show dev %s", link->name);
+		finding_left(a, "a route leads to it");
 		return;
 	}
-	finding_todo(a, f, "deletes the link, if it is still so after 12 s: no ADD takes longer");
-	f->repair = REPAIR_LINK;
-	f->link = link->index;
+	finding_todo(a, "deletes the link, if it is still so after 12 s: no ADD takes longer");
+	finding_unlinks(a, link->index);
 }
 
 static bool is_of_block(const struct audit_local *l, const struct prefix *dst)
@@ -160,16 +143,13 @@ static bool is_of_block(const struct audit_local *l, const struct prefix *dst)
 static void stray_route(struct audit *a, const struct audit_route *r)
 {
 	char text[PREFIX_TEXT], route[PREFIX_TEXT + IF_NAME_TEXT + 16];
-	struct finding *f;
 
 	prefix_print(&r->dst, text);
 	snprintf(route, sizeof(route), "%s%s%s%s", r->link[0] ? "" : "blackhole ", text,
 		 r->link[0] ? " dev " : "", r->link);
-	f = finding_new(a, FINDING_STRAY_ROUTE, SEVERITY_WARNING, route);
-	finding_says(a, f, "route %s has our protocol number, but no %s belongs to it", route,
-		     r->link[0] ? "attachment" : "block");
-	finding_todo(a, f, "the agent removes it by itself, after 90 s at the latest");
-	finding_left(a, f, "the agent alone changes these routes");
+	finding_new(a, FINDING_STRAY_ROUTE, SEVERITY_WARNING, route,
+		    "route %s has our protocol number, but no %s belongs to it", route,
+		    r->link[0] ? "attachment" : "block");
 }
 
 static void kernel(struct audit *a, const struct audit_local *l)
@@ -200,35 +180,27 @@ static const struct audit_block *local_block(const struct audit_local *l,
 static void lost_block(struct audit *a, const struct audit_block *b, const struct seen_block *seen,
 		       const char *key)
 {
-	struct finding *f = finding_new(a, FINDING_LOST_BLOCK, SEVERITY_ERROR, key);
 	char text[PREFIX_TEXT];
 
-	if (seen)
-		because(f, seen->kv);
-	finding_says(a, f, "pods of this node use block %s, which belongs to node %s now",
-		     prefix_print(&b->block, text),
-		     seen && seen->owner ? seen->owner->name : "(nobody knows)");
-	finding_todo(a, f,
-		     "delete these pods: see roostctl address list; new ones get other "
-		     "addresses");
-	finding_left(a, f, "no running pod loses its address");
+	finding_new(a, FINDING_LOST_BLOCK, SEVERITY_ERROR, key,
+		    "pods of this node use block %s, which belongs to node %s now",
+		    prefix_print(&b->block, text),
+		    seen && seen->owner ? seen->owner->name : "(nobody knows)");
+	finding_from(a, seen ? seen->kv : NULL);
 }
 
 static void file_without_block(struct audit *a, const struct audit_block *b,
 			       const struct seen_block *seen, const char *key)
 {
-	struct finding *f = finding_new(a, FINDING_FILE_WITHOUT_BLOCK, SEVERITY_WARNING, key);
 	char text[PREFIX_TEXT];
 
+	finding_new(a, FINDING_FILE_WITHOUT_BLOCK, SEVERITY_WARNING, key,
+		    "this node holds block %s, but in etcd it %s%s", prefix_print(&b->block, text),
+		    seen ? "belongs to node " : "is gone", seen ? seen->owner->name : "");
 	if (seen)
-		because(f, seen->kv);
+		finding_from(a, seen->kv);
 	else
-		because_absent(f, key);
-	finding_says(a, f, "this node holds block %s, but in etcd it %s%s",
-		     prefix_print(&b->block, text), seen ? "belongs to node " : "is gone",
-		     seen ? seen->owner->name : "");
-	finding_todo(a, f, "the agent looks again within a minute, and claims it anew or drops it");
-	finding_left(a, f, "the agent alone knows whether pods use it");
+		finding_from_absent(a, key);
 }
 
 static void held_block(struct audit *a, const struct audit_block *b, const struct seen_node *self)
@@ -240,7 +212,7 @@ static void held_block(struct audit *a, const struct audit_block *b, const struc
 		return;
 	if (strcmp(b->state, "lost") == 0)
 		lost_block(a, b, seen, key);
-	/* One that is damaged is told already; one on its way to us or back is no news. */
+	/* One that is damaged is reported already; one on its way to us or back is no news. */
 	else if ((!b->held || strcmp(b->state, "owned") == 0) &&
 		 (!seen || (seen->owner && seen->owner != self)))
 		file_without_block(a, b, seen, key);
@@ -248,20 +220,15 @@ static void held_block(struct audit *a, const struct audit_block *b, const struc
 
 static void block_without_file(struct audit *a, const struct seen_block *b)
 {
-	struct finding *f = finding_new(a, FINDING_BLOCK_WITHOUT_FILE, SEVERITY_WARNING,
-					b->kv->key);
 	char text[PREFIX_TEXT];
 
-	because(f, b->kv);
-	finding_says(a, f, "block %s belongs to this node, but its run directory has no file of it",
-		     prefix_print(&b->block, text));
-	finding_todo(a, f,
-		     "the agent writes it by itself, after a claim or when files vanish; if "
-		     "not, see roostctl status");
-	finding_left(a, f, "the agent alone writes these files");
+	finding_new(a, FINDING_BLOCK_WITHOUT_FILE, SEVERITY_WARNING, b->kv->key,
+		    "block %s belongs to this node, but its run directory has no file of it",
+		    prefix_print(&b->block, text));
+	finding_from(a, b->kv);
 }
 
-void audit_node_itself(struct audit *a)
+void audit_local(struct audit *a)
 {
 	const struct audit_local *l = a->in->local;
 	const struct seen_node *self = audit_node(a, l->node);
@@ -275,12 +242,11 @@ void audit_node_itself(struct audit *a)
 	if (!self || !self->kv)
 		return;
 	keys(a, l, self);
-	for (size_t i = 0; i < a->n_blocks; i++) {
-		const struct audit_block *own = a->blocks[i].owner == self
-							? local_block(l, &a->blocks[i])
-							: NULL;
+	for (size_t i = 0; i < a->blocks.n; i++) {
+		const struct seen_block *b = &a->blocks.v[i];
+		const struct audit_block *own = b->owner == self ? local_block(l, b) : NULL;
 
-		if (a->blocks[i].owner == self && (!own || !own->file))
-			block_without_file(a, &a->blocks[i]);
+		if (b->owner == self && (!own || !own->file))
+			block_without_file(a, b);
 	}
 }

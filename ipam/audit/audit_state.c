@@ -4,8 +4,14 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "ipam/audit/audit_parts.h"
+#include "ipam/audit/audit_state.h"
 #include "lib/model/record.h"
+
+#define sort(array, compare)                                                                       \
+	({                                                                                         \
+		if ((array)->n)                                                                    \
+			qsort((array)->v, (array)->n, sizeof(*(array)->v), compare);               \
+	})
 
 /* --- order ---------------------------------------------------------------------------------- */
 
@@ -57,51 +63,32 @@ static int compare_pools(const void *a, const void *b)
 	return strcmp(((const struct seen_pool *)a)->name, ((const struct seen_pool *)b)->name);
 }
 
-static void sort(void *v, size_t n, size_t size, int (*compare)(const void *, const void *))
-{
-	if (n)
-		qsort(v, n, size, compare);
-}
-
 /* --- finding -------------------------------------------------------------------------------- */
 
 const struct seen_node *audit_node(const struct audit *a, const char *name)
 {
-	struct seen_node key = { .name = (char *)(uintptr_t)name };
-
-	return a->n_nodes ? bsearch(&key, a->nodes, a->n_nodes, sizeof(key), compare_nodes) : NULL;
+	return array_find(a->nodes.v, a->nodes.n, x, strcmp(x->name, name));
 }
 
 const struct seen_block *audit_block(const struct audit *a, const char *network,
 				     const struct prefix *block)
 {
-	struct seen_block key = { .block = *block };
-
-	snprintf(key.network, sizeof(key.network), "%s", network);
-	return a->n_blocks ? bsearch(&key, a->blocks, a->n_blocks, sizeof(key), compare_blocks)
-			   : NULL;
+	return array_find(a->blocks.v, a->blocks.n, x,
+			  compare_places(x->network, &x->block, network, block));
 }
 
 const struct seen_index *audit_indexes(const struct audit *a, const char *network,
 				       const struct prefix *block, size_t *ret_n)
 {
-	size_t low = 0, high = a->n_indexes, n = 0;
+	const struct seen_index *v = array_find(
+		a->indexes.v, a->indexes.n, x,
+		compare_places(x->network, &x->block, network, block));
+	const struct seen_index *end = a->indexes.v + a->indexes.n, *i = v;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare_places(a->indexes[middle].network, &a->indexes[middle].block, network,
-				   block) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	while (low + n < a->n_indexes &&
-	       compare_places(a->indexes[low + n].network, &a->indexes[low + n].block, network,
-			      block) == 0)
-		n++;
-	*ret_n = n;
-	return n ? &a->indexes[low] : NULL;
+	while (v && i < end && compare_places(i->network, &i->block, network, block) == 0)
+		i++;
+	*ret_n = v ? (size_t)(i - v) : 0;
+	return v;
 }
 
 const struct seen_index *audit_index(const struct audit *a, const char *network,
@@ -118,19 +105,16 @@ const struct seen_index *audit_index(const struct audit *a, const char *network,
 
 const struct seen_extent *audit_extent(const struct audit *a, const char *network, const char *pool)
 {
-	for (size_t i = 0; i < a->n_extents; i++)
-		if (strcmp(a->extents[i].network, network) == 0 &&
-		    strcmp(a->extents[i].pool, pool) == 0)
-			return &a->extents[i];
+	for (size_t i = 0; i < a->extents.n; i++)
+		if (strcmp(a->extents.v[i].network, network) == 0 &&
+		    strcmp(a->extents.v[i].pool, pool) == 0)
+			return &a->extents.v[i];
 	return NULL;
 }
 
 const struct seen_pool *audit_pool(const struct audit *a, const char *name)
 {
-	struct seen_pool key = { 0 };
-
-	snprintf(key.name, sizeof(key.name), "%s", name);
-	return a->n_pools ? bsearch(&key, a->pools, a->n_pools, sizeof(key), compare_pools) : NULL;
+	return array_find(a->pools.v, a->pools.n, x, strcmp(x->name, name));
 }
 
 const struct seen_block *audit_block_around(const struct audit *a, const char *network,
@@ -153,18 +137,8 @@ const struct seen_block *audit_block_around(const struct audit *a, const char *n
 static size_t addresses_from(const struct audit *a, const char *network,
 			     const struct address *address)
 {
-	size_t low = 0, high = a->n_addresses;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct seen_address *m = &a->addresses[middle];
-
-		if ((strcmp(m->network, network) ?: address_compare(&m->address, address)) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return array_place(a->addresses.v, a->addresses.n, x,
+			   strcmp(x->network, network) ?: address_compare(&x->address, address));
 }
 
 size_t audit_addresses_in(const struct audit *a, const char *network, const struct prefix *block,
@@ -173,11 +147,11 @@ size_t audit_addresses_in(const struct audit *a, const char *network, const stru
 	struct address first = prefix_first(block);
 	size_t n = 0;
 
-	for (size_t i = addresses_from(a, network, &first); i < a->n_addresses; i++) {
-		if (strcmp(a->addresses[i].network, network) != 0 ||
-		    !prefix_contains(block, &a->addresses[i].address))
+	for (size_t i = addresses_from(a, network, &first); i < a->addresses.n; i++) {
+		if (strcmp(a->addresses.v[i].network, network) != 0 ||
+		    !prefix_contains(block, &a->addresses.v[i].address))
 			break;
-		n += !node || a->addresses[i].node == node;
+		n += !node || a->addresses.v[i].node == node;
 	}
 	return n;
 }
@@ -185,8 +159,8 @@ size_t audit_addresses_in(const struct audit *a, const char *network, const stru
 const struct seen_address *audit_address(const struct audit *a, const char *node,
 					 const char *network, const struct address *address)
 {
-	for (size_t i = addresses_from(a, network, address); i < a->n_addresses; i++) {
-		const struct seen_address *s = &a->addresses[i];
+	for (size_t i = addresses_from(a, network, address); i < a->addresses.n; i++) {
+		const struct seen_address *s = &a->addresses.v[i];
 
 		if (strcmp(s->network, network) != 0 || address_compare(&s->address, address) != 0)
 			break;
@@ -196,129 +170,104 @@ const struct seen_address *audit_address(const struct audit *a, const char *node
 	return NULL;
 }
 
-/* --- reading: the names of all nodes -------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------- */
 
 /* Keys come sorted, so most repeat the one before. */
 static int note_node(struct audit *a, const char *name)
 {
-	struct seen_node *more;
 	char *copy;
 
-	if (!name[0] || (a->n_nodes && strcmp(a->nodes[a->n_nodes - 1].name, name) == 0))
+	if (!name[0] || (a->nodes.n && strcmp(a->nodes.v[a->nodes.n - 1].name, name) == 0))
 		return 0;
 	copy = strdup(name);
-	more = reallocarray(a->nodes, a->n_nodes + 1, sizeof(*more));
-	if (more)
-		a->nodes = more;
-	if (!copy || !more) {
-		free(copy);
-		return -ENOMEM;
-	}
-	more[a->n_nodes++] = (struct seen_node){ .name = copy };
-	return 0;
+	if (copy && array_append(&a->nodes, (struct seen_node){ .name = copy }) == 0)
+		return 0;
+	free(copy);
+	return -ENOMEM;
 }
 
 static void unique_nodes(struct audit *a)
 {
 	size_t kept = 0;
 
-	sort(a->nodes, a->n_nodes, sizeof(*a->nodes), compare_nodes);
-	for (size_t i = 0; i < a->n_nodes; i++) {
-		if (kept && strcmp(a->nodes[kept - 1].name, a->nodes[i].name) == 0)
-			free(a->nodes[i].name);
+	sort(&a->nodes, compare_nodes);
+	for (size_t i = 0; i < a->nodes.n; i++) {
+		if (kept && strcmp(a->nodes.v[kept - 1].name, a->nodes.v[i].name) == 0)
+			free(a->nodes.v[i].name);
 		else
-			a->nodes[kept++] = a->nodes[i];
+			a->nodes.v[kept++] = a->nodes.v[i];
 	}
-	a->n_nodes = kept;
+	a->nodes.n = kept;
 }
-
-/* --- reading: one key of each kind ---------------------------------------------------------- */
-
-/* Room for one more at the end, zeroed; NULL: out of memory. */
-static void *grow(void **v, size_t *n, size_t size)
-{
-	void *more;
-
-	/* Doubling: by the bits of the number there is. */
-	if ((*n & (*n - 1)) == 0) {
-		more = reallocarray(*v, *n ? *n * 2 : 1, size);
-		if (!more)
-			return NULL;
-		*v = more;
-	}
-	more = (char *)*v + *n * size;
-	memset(more, 0, size);
-	(*n)++;
-	return more;
-}
-#define GROW(a, what) grow((void **)&(a)->what, &(a)->n_##what, sizeof(*(a)->what))
 
 static struct seen_node *the_node(struct audit *a, const char *name)
 {
 	return (struct seen_node *)(uintptr_t)audit_node(a, name);
 }
 
-/* -ENOMEM, or 0: what cannot be decoded is a finding. */
-static int judged(struct audit *a, const struct store_kv *kv, int r, const struct err *err,
+/* Into record, which is of its kind. -ENOMEM, or 0: what cannot be decoded is a finding. */
+static int decode(struct audit *a, const struct key *key, const struct store_kv *kv, void *record,
 		  bool *damaged)
 {
+	struct err err = { "" };
+	int r = record_decode(record_of(key->kind), kv->key, kv->value, kv->value_len, record,
+			      &err);
+
 	if (r == -ENOMEM)
 		return r;
 	*damaged = r < 0;
 	if (r < 0)
-		audit_undecodable(a, kv, err->text);
+		audit_undecodable(a, kv, err.text);
 	return 0;
 }
 
-static int read_pool(struct audit *a, const struct key *key, const struct store_kv *kv)
+/* Before the names of all nodes are known; owners are looked up when they are. */
+static int read_first(struct audit *a, const struct key *key, const struct store_kv *kv)
 {
-	struct seen_pool *p = GROW(a, pools);
-	struct err err = { "" };
-
-	if (!p)
-		return -ENOMEM;
-	p->kv = kv;
-	memcpy(p->name, key->pool, sizeof(p->name));
-	return judged(a, kv, pool_decode(kv->key, kv->value, kv->value_len, &p->record, &err), &err,
-		      &p->damaged);
-}
-
-static int read_extent(struct audit *a, const struct key *key, const struct store_kv *kv)
-{
-	struct seen_extent *e = GROW(a, extents);
-	struct err err = { "" };
-
-	if (!e)
-		return -ENOMEM;
-	e->kv = kv;
-	memcpy(e->network, key->network, sizeof(e->network));
-	memcpy(e->pool, key->pool, sizeof(e->pool));
-	return judged(a, kv, extent_decode(kv->key, kv->value, kv->value_len, &e->record, &err),
-		      &err, &e->damaged);
-}
-
-/* The owner is looked up later: the nodes are not yet all known. */
-static int read_block(struct audit *a, const struct key *key, const struct store_kv *kv)
-{
-	struct seen_block *b = GROW(a, blocks);
-	struct err err = { "" };
+	struct seen_block *b;
 	bool damaged = false;
 	int r;
 
+	/* A label for a machine that has yet to come is no trace of one. */
+	if (key->kind != KEY_BLOCK)
+		return key->kind == KEY_SPEC ? 0 : note_node(a, key->node);
+	b = array_add(&a->blocks);
 	if (!b)
 		return -ENOMEM;
 	b->kv = kv;
 	memcpy(b->network, key->network, sizeof(b->network));
 	b->block = key->block;
 	a->lengths[key->block.address.family == AF_INET6][key->block.length] = true;
-	r = judged(a, kv, block_decode(kv->key, kv->value, kv->value_len, &b->record, &err), &err,
-		   &damaged);
+	r = decode(a, key, kv, &b->record, &damaged);
 	return r < 0 || damaged ? r : note_node(a, b->record.node);
+}
+
+static int read_pool(struct audit *a, const struct key *key, const struct store_kv *kv)
+{
+	struct seen_pool *p = array_add(&a->pools);
+
+	if (!p)
+		return -ENOMEM;
+	p->kv = kv;
+	memcpy(p->name, key->pool, sizeof(p->name));
+	return decode(a, key, kv, &p->record, &p->damaged);
+}
+
+static int read_extent(struct audit *a, const struct key *key, const struct store_kv *kv)
+{
+	struct seen_extent *e = array_add(&a->extents);
+
+	if (!e)
+		return -ENOMEM;
+	e->kv = kv;
+	memcpy(e->network, key->network, sizeof(e->network));
+	memcpy(e->pool, key->pool, sizeof(e->pool));
+	return decode(a, key, kv, &e->record, &e->damaged);
 }
 
 static int read_index(struct audit *a, const struct key *key, const struct store_kv *kv)
 {
-	struct seen_index *i = GROW(a, indexes);
+	struct seen_index *i = array_add(&a->indexes);
 	int r;
 
 	if (!i)
@@ -328,7 +277,7 @@ static int read_index(struct audit *a, const struct key *key, const struct store
 	i->block = key->block;
 	i->node = the_node(a, key->node);
 	i->node->indexes++;
-	/* What it should say follows from the block: see audit_indexes_all(). */
+	/* What it should say follows from the block: see audit_etcd(). */
 	r = host_block_decode(kv->key, kv->value, kv->value_len, &i->record, NULL);
 	i->damaged = r < 0;
 	return r == -ENOMEM ? r : 0;
@@ -337,8 +286,7 @@ static int read_index(struct audit *a, const struct key *key, const struct store
 static int read_address(struct audit *a, const struct key *key, const struct store_kv *kv)
 {
 	AUTO_DONE(address_record_done) struct address_record record = { 0 };
-	struct seen_address *s = GROW(a, addresses);
-	struct err err = { "" };
+	struct seen_address *s = array_add(&a->addresses);
 	int r;
 
 	if (!s)
@@ -348,8 +296,7 @@ static int read_address(struct audit *a, const struct key *key, const struct sto
 	s->address = key->address;
 	s->node = the_node(a, key->node);
 	s->node->addresses++;
-	r = address_record_decode(kv->key, kv->value, kv->value_len, &record, &err);
-	r = judged(a, kv, r, &err, &s->damaged);
+	r = decode(a, key, kv, &record, &s->damaged);
 	if (r == 0 && !s->damaged) {
 		s->reserved = record.reserved;
 		snprintf(s->boot, sizeof(s->boot), "%s", record.boot);
@@ -357,27 +304,14 @@ static int read_address(struct audit *a, const struct key *key, const struct sto
 	return r;
 }
 
-static int read_node(struct audit *a, const struct key *key, const struct store_kv *kv)
-{
-	struct seen_node *n = the_node(a, key->node);
-	struct err err = { "" };
-	bool damaged;
-
-	n->kv = kv;
-	return judged(a, kv, node_decode(kv->key, kv->value, kv->value_len, &n->record, &err), &err,
-		      &damaged);
-}
-
 static int read_removed(struct audit *a, const struct key *key, const struct store_kv *kv)
 {
 	AUTO_DONE(node_removed_done) struct node_removed record = { 0 };
 	struct seen_node *n = the_node(a, key->node);
-	struct err err = { "" };
 	bool damaged = false;
-	int r = node_removed_decode(kv->key, kv->value, kv->value_len, &record, &err);
+	int r = decode(a, key, kv, &record, &damaged);
 
 	n->removed = kv;
-	r = judged(a, kv, r, &err, &damaged);
 	n->removed_now = r == 0 && !damaged && record.now;
 	return r;
 }
@@ -386,33 +320,22 @@ static int read_removed(struct audit *a, const struct key *key, const struct sto
 static int read_other(struct audit *a, const struct key *key, const struct store_kv *kv)
 {
 	const struct record *type = record_of(key->kind);
-	AUTO(free) void *record = NULL;
-	struct err err = { "" };
-	bool damaged;
+	AUTO(free) void *record = type ? calloc(1, type->size) : NULL;
+	bool damaged = false;
 	int r;
 
-	if (!type)
-		return 0;
-	record = calloc(1, type->size);
 	if (!record)
-		return -ENOMEM;
-	r = record_decode(type, kv->key, kv->value, kv->value_len, record, &err);
-	if (r == 0)
+		return type ? -ENOMEM : 0;
+	r = decode(a, key, kv, record, &damaged);
+	if (r == 0 && !damaged)
 		record_done(type, record);
-	return judged(a, kv, r, &err, &damaged);
-}
-
-/* Before the names of all nodes are known. */
-static int read_first(struct audit *a, const struct key *key, const struct store_kv *kv)
-{
-	if (key->kind == KEY_BLOCK)
-		return read_block(a, key, kv);
-	/* A label for a machine that has yet to come is no trace of one. */
-	return key->kind == KEY_SPEC ? 0 : note_node(a, key->node);
+	return r;
 }
 
 static int read_second(struct audit *a, const struct key *key, const struct store_kv *kv)
 {
+	bool damaged;
+
 	switch (key->kind) {
 	case KEY_BLOCK:
 		return 0;
@@ -425,7 +348,8 @@ static int read_second(struct audit *a, const struct key *key, const struct stor
 	case KEY_ADDRESS:
 		return read_address(a, key, kv);
 	case KEY_NODE:
-		return read_node(a, key, kv);
+		the_node(a, key->node)->kv = kv;
+		return decode(a, key, kv, &the_node(a, key->node)->record, &damaged);
 	case KEY_REMOVED:
 		return read_removed(a, key, kv);
 	case KEY_STATUS_NODE:
@@ -449,18 +373,6 @@ static int read_keys(struct audit *a,
 	return r;
 }
 
-static void find_owners(struct audit *a)
-{
-	for (size_t i = 0; i < a->n_blocks; i++) {
-		struct seen_block *b = &a->blocks[i];
-
-		if (!b->record.node)
-			continue;
-		b->owner = the_node(a, b->record.node);
-		b->owner->blocks++;
-	}
-}
-
 int audit_read(struct audit *a)
 {
 	int r = read_keys(a, read_first);
@@ -469,33 +381,40 @@ int audit_read(struct audit *a)
 	r = r ?: read_keys(a, read_second);
 	if (r < 0)
 		return r;
-	find_owners(a);
-	sort(a->blocks, a->n_blocks, sizeof(*a->blocks), compare_blocks);
-	sort(a->indexes, a->n_indexes, sizeof(*a->indexes), compare_indexes);
-	sort(a->addresses, a->n_addresses, sizeof(*a->addresses), compare_addresses);
-	sort(a->extents, a->n_extents, sizeof(*a->extents), compare_extents);
-	sort(a->pools, a->n_pools, sizeof(*a->pools), compare_pools);
+	for (size_t i = 0; i < a->blocks.n; i++) {
+		struct seen_block *b = &a->blocks.v[i];
+
+		if (!b->record.node)
+			continue;
+		b->owner = the_node(a, b->record.node);
+		b->owner->blocks++;
+	}
+	sort(&a->blocks, compare_blocks);
+	sort(&a->indexes, compare_indexes);
+	sort(&a->addresses, compare_addresses);
+	sort(&a->extents, compare_extents);
+	sort(&a->pools, compare_pools);
 	return 0;
 }
 
 void audit_forget(struct audit *a)
 {
-	for (size_t i = 0; i < a->n_nodes; i++) {
-		free(a->nodes[i].name);
-		node_done(&a->nodes[i].record);
+	for (size_t i = 0; i < a->nodes.n; i++) {
+		free(a->nodes.v[i].name);
+		node_done(&a->nodes.v[i].record);
 	}
-	for (size_t i = 0; i < a->n_blocks; i++)
-		block_done(&a->blocks[i].record);
-	for (size_t i = 0; i < a->n_indexes; i++)
-		host_block_done(&a->indexes[i].record);
-	for (size_t i = 0; i < a->n_extents; i++)
-		extent_done(&a->extents[i].record);
-	for (size_t i = 0; i < a->n_pools; i++)
-		pool_done(&a->pools[i].record);
-	free(a->nodes);
-	free(a->blocks);
-	free(a->indexes);
-	free(a->addresses);
-	free(a->extents);
-	free(a->pools);
+	for (size_t i = 0; i < a->blocks.n; i++)
+		block_done(&a->blocks.v[i].record);
+	for (size_t i = 0; i < a->indexes.n; i++)
+		host_block_done(&a->indexes.v[i].record);
+	for (size_t i = 0; i < a->extents.n; i++)
+		extent_done(&a->extents.v[i].record);
+	for (size_t i = 0; i < a->pools.n; i++)
+		pool_done(&a->pools.v[i].record);
+	array_done(&a->nodes);
+	array_done(&a->blocks);
+	array_done(&a->indexes);
+	array_done(&a->addresses);
+	array_done(&a->extents);
+	array_done(&a->pools);
 }

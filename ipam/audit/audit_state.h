@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the audit, for audit*.c alone. */
+/* Inside of the audit: what etcd holds, decoded (audit_state.c), and how a finding is made (audit.c). */
 #pragma once
 
 #include "ipam/audit/audit.h"
+#include "lib/base/array.h"
 #include "lib/model/keys.h"
-
-/* --- what etcd holds, decoded (audit_state.c) ----------------------------------------------- */
 
 /* Every node that any key names. */
 struct seen_node {
@@ -55,16 +54,15 @@ struct seen_pool {
 
 struct audit {
 	const struct audit_input *in;
-	struct seen_node *nodes;        /* by name */
-	struct seen_block *blocks;      /* by network, block */
-	struct seen_index *indexes;     /* by network, block, node */
-	struct seen_address *addresses; /* by network, address, node */
-	struct seen_extent *extents;    /* by network, cidr */
-	struct seen_pool *pools;        /* by name */
-	size_t n_nodes, n_blocks, n_indexes, n_addresses, n_extents, n_pools;
-	bool lengths[2][129]; /* which lengths blocks have, IPv4 first */
+	ARRAY(struct seen_node) nodes;        /* by name */
+	ARRAY(struct seen_block) blocks;      /* by network, block */
+	ARRAY(struct seen_index) indexes;     /* by network, block, node */
+	ARRAY(struct seen_address) addresses; /* by network, address, node */
+	ARRAY(struct seen_extent) extents;    /* by network, cidr */
+	ARRAY(struct seen_pool) pools;        /* by name */
+	bool lengths[2][129];                 /* which lengths blocks have, IPv4 first */
 	struct findings findings;
-	bool failed; /* out of memory: told at the end */
+	bool failed; /* out of memory: reported at the end */
 };
 
 int audit_read(struct audit *a);
@@ -91,33 +89,33 @@ size_t audit_addresses_in(const struct audit *a, const char *network, const stru
 const struct seen_address *audit_address(const struct audit *a, const char *node,
 					 const char *network, const struct address *address);
 
-/* --- making a finding (audit.c) ------------------------------------------------------------- */
+/* --- a finding ------------------------------------------------------------------------------ */
 
 /*
- * Never NULL: without memory it is one that nobody sees. Valid until the next one is made. It is
- * left alone for the reason given by finding_left(), or has a repair.
+ * The others are about the finding that was made last. It has the todo and left of its kind, where
+ * these are always the same; without memory the whole audit fails.
  */
-struct finding *finding_new(struct audit *a, enum finding_kind kind, enum finding_severity severity,
-			    const char *thing);
-void finding_says(struct audit *a, struct finding *f, const char *fmt, ...) PRINTF_LIKE(3, 4);
-void finding_todo(struct audit *a, struct finding *f, const char *fmt, ...) PRINTF_LIKE(3, 4);
-void finding_left(struct audit *a, struct finding *f, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void finding_new(struct audit *a, enum finding_kind kind, enum finding_severity severity,
+		 const char *thing, const char *fmt, ...) PRINTF_LIKE(5, 6);
+void finding_todo(struct audit *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void finding_left(struct audit *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* What it is concluded from: this key as it is; this one's absence; no new key in a range. */
-void because(struct finding *f, const struct store_kv *kv);
-void because_absent(struct finding *f, const char *key);
-void because_no_newer(struct audit *a, struct finding *f, const char *beginning);
+/* What it is concluded from: this key as it is (NULL: nothing); this one's absence; no new key in
+ * a range. */
+void finding_from(struct audit *a, const struct store_kv *kv);
+void finding_from_absent(struct audit *a, const char *key);
+void finding_from_no_newer(struct audit *a, const char *beginning);
 
-/* What the repair does; value is taken and may be NULL for out of memory. */
-void repair_delete(struct finding *f, const char *key);
-void repair_put(struct finding *f, const char *key, char *value);
+/* What its repair does; value is taken and may be NULL for out of memory. */
+void finding_deletes(struct audit *a, const char *key);
+void finding_puts(struct audit *a, const char *key, char *value);
 
-/* --- the parts ------------------------------------------------------------------------------ */
+/* Its repair deletes this link. */
+void finding_unlinks(struct audit *a, uint32_t link);
 
 void audit_undecodable(struct audit *a, const struct store_kv *kv, const char *why);
-void audit_blocks(struct audit *a);
-void audit_indexes_all(struct audit *a);
-void audit_cuts(struct audit *a); /* extents, pools, overlaps */
-void audit_nodes(struct audit *a);
-void audit_addresses(struct audit *a);
-void audit_node_itself(struct audit *a);
+
+/* --- what finds them ------------------------------------------------------------------------ */
+
+void audit_etcd(struct audit *a);
+void audit_local(struct audit *a);
