@@ -10,8 +10,8 @@
 
 #include <stdint.h>
 
-#include "confd/command_text.h"
 #include "confd/publish.h"
+#include "confd/resource.h"
 
 struct command;
 

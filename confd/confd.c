@@ -7,10 +7,36 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "confd/confd_parts.h"
-#include "confd/resource_dir.h"
+#include "confd/job.h"
+#include "confd/resource.h"
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/daemon/lifecycle.h"
+#include "lib/daemon/metrics_daemon.h"
+#include "lib/daemon/monitor.h"
 #include "lib/daemon/program.h"
+#include "lib/json/tree.h"
+
+struct confd {
+	struct confd_settings *settings;
+	int argc;
+	char *const *argv;
+	sd_event *event;
+	struct lifecycle *lifecycle;
+	struct timers *timers;
+	struct health *health;   /* of the monitor alone: a job's problem is its own */
+	struct monitor *monitor; /* NULL: not asked for */
+	struct store *store;
+	bool connected;
+	struct json_object *data;
+	struct job_context context;
+	struct job **jobs;
+	size_t n_jobs;
+	struct texts bad; /* names of resources that could not be read this time */
+	bool failed;      /* something that is no job's outcome */
+	struct err trouble;
+	sd_event_source *deadline;
+};
 
 /* --- the end of --once ---------------------------------------------------------------------- */
 
@@ -216,6 +242,112 @@ static int read_data(struct confd *c, struct err *err)
 	return r < 0 ? err_wrap(err, r, "%s", name) : 0;
 }
 
+/* --- what the monitor shows ----------------------------------------------------------------- */
+
+static const char *name_of(const struct confd *c, size_t i)
+{
+	return job_resource(c->jobs[i])->name;
+}
+
+static void show_states(const struct confd *c, struct metrics *m)
+{
+	metrics_one(m, "roost_confd_resources_invalid", METRIC_GAUGE,
+		    "Resources whose file cannot be read.", (double)c->bad.n);
+	metrics_family(m, "roost_confd_resource_failed", METRIC_GAUGE,
+		       "1 while a resource's file is not what etcd's keys say.");
+	for (size_t i = 0; i < c->n_jobs; i++)
+		metrics_count(m, LABELS({ "resource", name_of(c, i) }),
+			      job_state(c->jobs[i]) == JOB_FAILED);
+	metrics_family(m, "roost_confd_resource_kept", METRIC_GAUGE,
+		       "1 while a resource's file is kept because etcd was restored or emptied.");
+	for (size_t i = 0; i < c->n_jobs; i++)
+		metrics_count(m, LABELS({ "resource", name_of(c, i) }), job_keeps(c->jobs[i]));
+}
+
+static void show_counts(const struct confd *c, struct metrics *m)
+{
+	metrics_family(m, "roost_confd_publications_total", METRIC_COUNTER,
+		       "Renderings, by what became of them.");
+	for (size_t i = 0; i < c->n_jobs; i++)
+		for (unsigned r = PUBLISH_UNCHANGED; r < PUBLISH_RESULTS; r++)
+			metrics_count(m,
+				      LABELS({ "resource", name_of(c, i) },
+					     { "result", publish_result_name(r) }),
+				      job_stats(c->jobs[i])->results[r]);
+	metrics_family(m, "roost_confd_reloads_total", METRIC_COUNTER, "Reloads, by outcome.");
+	for (size_t i = 0; i < c->n_jobs; i++)
+		for (unsigned a = 0; a < PUBLISH_ANSWERS; a++)
+			metrics_count(m,
+				      LABELS({ "resource", name_of(c, i) },
+					     { "outcome", publish_answer_name(a) }),
+				      job_stats(c->jobs[i])->reloads[a]);
+}
+
+static void show_metrics(struct serve_request *request, void *arg)
+{
+	AUTO_DONE(metrics_done) struct metrics m = { 0 };
+	const struct confd *c = arg;
+	struct store_stats etcd;
+
+	store_stats(c->store, &etcd);
+	metrics_family(&m, "roost_build_info", METRIC_GAUGE, "1, with the version of roost-confd.");
+	metrics_count(&m, LABELS({ "version", ROOST_VERSION }), 1);
+	show_states(c, &m);
+	show_counts(c, &m);
+	metrics_etcd(&m, &etcd, c->connected,
+		     etcd.heard ? clock_monotonic_us() - etcd.heard : UINT64_MAX);
+	metrics_problems(&m, c->health);
+	metrics_process(&m);
+	if (m.err < 0)
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "metrics: %s",
+				  strerrordesc_np(-m.err));
+	else
+		serve_reply_text(request, 200, METRICS_CONTENT_TYPE, m.text, m.len);
+}
+
+/* Whoever answers lives. */
+static void show_healthz(struct serve_request *request, void *arg)
+{
+	serve_reply(request, 200, "{\"ok\":true}");
+}
+
+/* A file that could not be made is a problem, but no reason to end this process. */
+static void show_readyz(struct serve_request *request, void *arg)
+{
+	AUTO(json_put) struct json_object *o = NULL;
+	const struct confd *c = arg;
+	struct tree t = tree_new();
+	bool ready = c->connected;
+
+	for (size_t i = 0; i < c->n_jobs; i++)
+		ready = ready && job_ready(c->jobs[i]);
+	tree_bool(&t, "ready", ready);
+	tree_text(&t, "reason",
+		  ready           ? ""
+		  : !c->connected ? "etcd is not followed at the moment"
+				  : "the keys are still being read");
+	tree_open(&t, "problems", '[');
+	for (size_t i = 0; i < c->n_jobs; i++) {
+		if (job_state(c->jobs[i]) != JOB_FAILED)
+			continue;
+		tree_open(&t, NULL, '{');
+		tree_text(&t, "part", name_of(c, i));
+		tree_text(&t, "reason", job_reason(c->jobs[i]));
+		tree_close(&t);
+	}
+	tree_close(&t);
+	if (tree_end(&t, &o) < 0)
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
+	else
+		serve_reply_json(request, ready ? 200 : 503, o);
+}
+
+static const struct serve_route routes[] = {
+	{ "GET", "/metrics", show_metrics },
+	{ "GET", "/healthz", show_healthz },
+	{ "GET", "/readyz", show_readyz },
+};
+
 /* --- life ----------------------------------------------------------------------------------- */
 
 static void on_stop(const char *why, void *arg)
@@ -271,8 +403,8 @@ static int open_monitor(struct confd *c)
 			.timers = c->timers,
 			.health = c->health,
 			.address = c->settings->metrics,
-			.routes = confd_routes,
-			.n_routes = confd_n_routes(),
+			.routes = routes,
+			.n_routes = ARRAY_SIZE(routes),
 			.arg = c,
 		},
 		&c->monitor);

@@ -174,11 +174,6 @@ static const struct pair *find(const struct key_tree *t, const char *key)
 	return at ? *at : NULL;
 }
 
-bool key_tree_has(const struct key_tree *t, const char *key)
-{
-	return find(t, key);
-}
-
 bool key_tree_holds(const struct key_tree *t, const char *key, const char *value, size_t len)
 {
 	const struct pair *e = find(t, key);

@@ -39,7 +39,6 @@ AUTO_DEFINE(struct key_tree *, key_tree_free)
 int key_tree_put(struct key_tree *t, const char *key, const char *value, size_t len);
 void key_tree_remove(struct key_tree *t, const char *key);
 size_t key_tree_count(const struct key_tree *t);
-bool key_tree_has(const struct key_tree *t, const char *key);
 /* Whether it is there and means the same. */
 bool key_tree_holds(const struct key_tree *t, const char *key, const char *value, size_t len);
 /* What "from" has of a key; nothing if it has none, or "to" has one already. 0 or -ENOMEM. */

@@ -4,7 +4,7 @@
  *
  *   change -> [pace] -> now, or in so many microseconds
  *
- * Pure: it is told the time. Whoever works says afterwards how long to hold back; changes
+ * Pure: the caller passes the time. Whoever works says afterwards how long to hold back; changes
  * that come meanwhile wait together and cost one publication.
  */
 #pragma once
@@ -21,6 +21,14 @@ struct pace {
 };
 
 /* How long to wait, 0 for go. */
-uint64_t pace_wait(const struct pace *pace, uint64_t now_us);
+static inline uint64_t pace_wait(const struct pace *pace, uint64_t now_us)
+{
+	return pace->not_before > now_us ? pace->not_before - now_us : 0;
+}
+
 /* From now on; a hold that lasts longer already stays. */
-void pace_hold(struct pace *pace, uint64_t now_us, uint64_t hold_us);
+static inline void pace_hold(struct pace *pace, uint64_t now_us, uint64_t hold_us)
+{
+	if (now_us + hold_us > pace->not_before)
+		pace->not_before = now_us + hold_us;
+}

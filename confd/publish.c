@@ -25,8 +25,6 @@ struct publish {
 	uint64_t retry_at;  /* if so */
 	struct target target;
 	enum publish_state { IDLE, CHECKING, RELOADING } state;
-	char *text; /* the newest, where there is no render() */
-	size_t len;
 	struct publish_outcome last;
 	uint64_t reloading; /* since */
 	struct publish_stats stats;
@@ -234,11 +232,6 @@ static int on_time(sd_event_source *source, uint64_t usec, void *arg)
 		return 0;
 	p->dirty = false;
 	p->began = clock_monotonic_us();
-	if (!p->o.render) {
-		if (p->text)
-			begin(p, p->text, p->len);
-		return 0;
-	}
 	r = p->o.render(&text, &len, p->o.arg, &err);
 	if (r < 0)
 		finish(p, PUBLISH_UNRENDERED, err.text[0] ? err.text : strerror(-r));
@@ -278,7 +271,6 @@ void publish_free(struct publish *p)
 	}
 	sd_event_source_disable_unref(p->timer);
 	target_done(&p->target);
-	free(p->text);
 	free(p);
 }
 
@@ -286,21 +278,6 @@ void publish_changed(struct publish *p)
 {
 	p->dirty = true;
 	arm(p);
-}
-
-int publish_text(struct publish *p, const char *text, size_t len)
-{
-	char *copy = malloc(len + 1);
-
-	if (!copy)
-		return -ENOMEM;
-	memcpy(copy, text, len);
-	copy[len] = '\0';
-	free(p->text);
-	p->text = copy;
-	p->len = len;
-	publish_changed(p);
-	return 0;
 }
 
 void publish_reload(struct publish *p)

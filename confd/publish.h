@@ -73,7 +73,7 @@ struct publish_options {
 	struct publish_step check;  /* of the candidate's path */
 	struct publish_step reload; /* of the target's path */
 	bool retry_reload;          /* a refused one is tried again */
-	/* Makes the text when its time has come; free() it. NULL: publish_text() brings it. */
+	/* Makes the text when its time has come; free() it. */
 	int (*render)(char **ret, size_t *ret_len, void *arg, struct err *err);
 	/* Whether the file that is there is a stranger's: then it is kept as <path>.before-roost
 	 * (once), and if that fails nothing is overwritten. NULL: nobody's. */
@@ -89,10 +89,8 @@ int publish_new(const struct publish_options *options, struct publish **ret);
 void publish_free(struct publish *p);
 AUTO_DEFINE(struct publish *, publish_free)
 
-/* Something changed, or should be tried again: soon, with render() or the last text. */
+/* Something changed, or should be tried again: soon. */
 void publish_changed(struct publish *p);
-/* The newest text, copied; replaces one that still waits. 0 or -ENOMEM. */
-int publish_text(struct publish *p, const char *text, size_t len);
 /* The next publication reloads even if nothing changed: the daemon lost what it had. */
 void publish_reload(struct publish *p);
 

@@ -2,10 +2,12 @@
 #include "confd/resource.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 
 #include "confd/template_dir.h"
+#include "lib/base/files.h"
 #include "lib/daemon/options.h"
 #include "lib/json/json_comments.h"
 
@@ -124,6 +126,41 @@ static int read_keys(struct json_at at, bool may_be_empty, struct texts *ret)
 }
 
 /* --- commands ------------------------------------------------------------------------------- */
+
+/* The path is put into a shell's line without quotes: only what means the same in and out of them. */
+static int command_path_check(const char *text, struct err *err)
+{
+	static const char set[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				  "/._-+:@%,=";
+	char shown[SHOW_TEXT];
+
+	if (text[strspn(text, set)] == '\0')
+		return 0;
+	return err_set(
+		err, -EINVAL,
+		"\"%s\" has characters that a shell might act on: give the command as a list "
+		"of words",
+		text_show(text, shown));
+}
+
+char *command_fill(const char *text, const char *path)
+{
+	size_t n = 0, len = strlen(path);
+	const char *hole;
+	char *ret, *to;
+
+	for (hole = text; (hole = strstr(hole, "{}")); hole += 2)
+		n++;
+	ret = to = malloc(strlen(text) + n * len + 1);
+	if (!ret)
+		return NULL;
+	for (; (hole = strstr(text, "{}")); text = hole + 2) {
+		to = mempcpy(to, text, (size_t)(hole - text));
+		to = mempcpy(to, path, len);
+	}
+	memcpy(to, text, strlen(text) + 1);
+	return ret;
+}
 
 static int read_words(struct json_at at, struct command_text *ret)
 {
@@ -254,4 +291,129 @@ void resource_done(struct resource *r)
 	free(r->reload.words.v);
 	json_object_put(r->doc);
 	*r = (struct resource){ 0 };
+}
+
+/* --- a folder of them ----------------------------------------------------------------------- */
+
+#define SUFFIX ".json"
+
+struct load {
+	const char *folder, *only;
+	resource_bad_fn *bad;
+	void *arg;
+	struct texts names; /* owned, without the suffix */
+	struct resources loaded;
+};
+
+void resources_done(struct resources *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		resource_done(&r->v[i]);
+	free(r->v);
+	*r = (struct resources){ 0 };
+}
+
+static void load_done_auto(struct load *l)
+{
+	for (size_t i = 0; i < l->names.n; i++)
+		free((void *)(uintptr_t)l->names.v[i]);
+	free(l->names.v);
+	resources_done(&l->loaded);
+}
+
+static int note(int dir, const char *name, void *arg)
+{
+	size_t n = strlen(name), s = strlen(SUFFIX);
+	struct load *l = arg;
+	const char **grown;
+
+	if (n <= s || strcmp(name + n - s, SUFFIX) != 0)
+		return 0;
+	if (l->only && (strlen(l->only) != n - s || memcmp(l->only, name, n - s) != 0))
+		return 0;
+	grown = reallocarray(l->names.v, l->names.n + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	l->names.v = grown;
+	grown[l->names.n] = strndup(name, n - s);
+	return grown[l->names.n] ? (int)(l->names.n++, 0) : -ENOMEM;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static const struct resource *same_dest(const struct resources *all, const char *dest)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (strcmp(all->v[i].dest ?: "", dest) == 0)
+			return &all->v[i];
+	return NULL;
+}
+
+static int read_file(const struct load *l, const char *path, const char *name, struct resource *ret,
+		     struct err *err)
+{
+	AUTO_DONE(resource_done) struct resource r = { 0 };
+	AUTO(free) char *text = NULL;
+	const struct resource *other;
+	size_t len = 0;
+	int rc = file_read(AT_FDCWD, path, JSON_SIZE_MAX, &text, &len);
+
+	if (rc < 0) {
+		err_set(err, rc, "%s", strerror(-rc));
+		return rc;
+	}
+	rc = resource_read(name, text, len, &r, err);
+	if (rc < 0)
+		return rc;
+	other = same_dest(&l->loaded, r.dest);
+	if (other)
+		return err_set(err, -EEXIST, "%s is the file of %s already", r.dest, other->name);
+	*ret = r;
+	r = (struct resource){ 0 };
+	return 0;
+}
+
+static int read_folder(struct load *l)
+{
+	l->loaded.v = calloc(l->names.n + 1, sizeof(*l->loaded.v));
+	if (!l->loaded.v)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->names.n; i++) {
+		const char *name = l->names.v[i];
+		struct err err = { "" };
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s/%s" SUFFIX, l->folder, name);
+		if (read_file(l, path, name, &l->loaded.v[l->loaded.n], &err) < 0) {
+			err_wrap(&err, 0, "%s", path);
+			l->bad(name, err.text, l->arg);
+		} else {
+			l->loaded.n++;
+		}
+	}
+	return 0;
+}
+
+int resources_load(const char *folder, const char *only, resource_bad_fn *bad, void *arg,
+		   struct resources *ret, struct err *err)
+{
+	AUTO(load_done) struct load l = { .folder = folder, .only = only, .bad = bad, .arg = arg };
+	AUTO(close) int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = dir < 0 ? -errno : dir_each(dir, note, &l);
+
+	if (r < 0)
+		return err_set(err, r, "%s: %s", folder, strerror(-r));
+	if (only && l.names.n == 0)
+		return err_set(err, -ENOENT, "%s has no resource \"%s\"", folder, only);
+	if (l.names.n)
+		qsort(l.names.v, l.names.n, sizeof(*l.names.v), by_name);
+	r = read_folder(&l);
+	if (r < 0)
+		return err_set(err, r, "out of memory");
+	*ret = l.loaded;
+	l.loaded = (struct resources){ 0 };
+	return 0;
 }

@@ -12,10 +12,18 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "confd/command_text.h"
 #include "lib/json/json.h"
+#include "lib/json/values.h"
 
 #define RESOURCE_TIMEOUT_MS 30000
+
+/* Words to execute, or a line for /bin/sh -c; neither: no command. {} in it is the file's path. */
+struct command_text {
+	struct texts words;
+	const char *line;
+};
+/* text with every {} replaced; free() it. NULL: no memory. */
+char *command_fill(const char *text, const char *path);
 
 struct resource {
 	char *name;         /* web */
@@ -37,3 +45,17 @@ struct resource {
 int resource_read(const char *name, const char *text, size_t len, struct resource *ret,
 		  struct err *err);
 void resource_done(struct resource *r);
+
+/* All resources of a folder: *.json, in the order of their names. */
+struct resources {
+	struct resource *v;
+	size_t n;
+};
+
+/* A resource that is bad: reported and left out. */
+typedef void resource_bad_fn(const char *name, const char *sentence, void *arg);
+
+/* only: NULL, or the one to read. 0 or -errno with a sentence about the folder. */
+int resources_load(const char *folder, const char *only, resource_bad_fn *bad, void *arg,
+		   struct resources *ret, struct err *err);
+void resources_done(struct resources *r);
