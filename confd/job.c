@@ -205,7 +205,7 @@ static int render_now(char **ret, size_t *ret_len, void *arg, struct err *err)
 {
 	AUTO(json_put) struct json_object *data = NULL;
 	struct job *j = arg;
-	const struct mustache_options o = { .html = j->resource.html,
+	const struct mustache_options o = { .html = j->resource.escape == ESCAPE_HTML,
 					    .strict = j->resource.strict };
 	int r = 0;
 
@@ -461,12 +461,12 @@ static int make_commands(struct job *j, struct publish_options *o)
 	int r = 0;
 
 	if (res->check.line || res->check.words.n) {
-		r = command_new(j->context->event, &res->check, res->timeout_ms, &j->check);
+		r = command_new(j->context->event, &res->check, res->timeout_s * 1000, &j->check);
 		if (r == 0)
 			o->check = command_step(j->check);
 	}
 	if (r == 0 && (res->reload.line || res->reload.words.n)) {
-		r = command_new(j->context->event, &res->reload, res->timeout_ms, &j->reload);
+		r = command_new(j->context->event, &res->reload, res->timeout_s * 1000, &j->reload);
 		if (r == 0)
 			o->reload = command_step(j->reload);
 	}

@@ -9,40 +9,8 @@
 #include "confd/template_dir.h"
 #include "lib/base/files.h"
 #include "lib/daemon/options.h"
+#include "lib/json/fields.h"
 #include "lib/json/json_comments.h"
-
-static const char *const fields[] = { "template", "dest",   "mode",     "owner", "group",
-				      "prefix",   "keys",   "prefixes", "check", "reload",
-				      "timeout",  "escape", "strict" };
-
-static int refuse_unknown(struct json_object *doc, struct err *err)
-{
-	char shown[SHOW_TEXT];
-
-	json_object_object_foreach(doc, name, value) {
-		bool known = false;
-
-		for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-			known |= strcmp(fields[i], name) == 0;
-		if (!known)
-			return err_set(err, -EINVAL, "unknown field \"%s\"",
-				       text_show(name, shown));
-	}
-	return 0;
-}
-
-/* The check's sentence has no place yet. */
-static int placed(struct json_at at, int r, struct err *err)
-{
-	return r < 0 ? err_wrap(err, r, "field \"%s\"", at.name) : r;
-}
-
-static int read_checked(struct json_at at, name_check_fn *check, struct err *err, const char **ret)
-{
-	int r = json_read_text(at, PATH_MAX - 1, ret);
-
-	return r > 0 ? placed(at, check(*ret, err), err) : r;
-}
 
 /* --- single fields -------------------------------------------------------------------------- */
 
@@ -56,73 +24,42 @@ static int prefix_check(const char *text, struct err *err)
 	return strcmp(text, "/") == 0 ? 0 : key_prefix_check(text, err);
 }
 
-static int read_mode(struct json_at at, mode_t *ret)
+static int mode_read(const struct field *f, struct json_at in, void *at)
 {
 	const char *text;
 	char *end;
-	int r = json_read_text(at, 8, &text);
+	int r = json_read_text(in, 8, &text);
 	unsigned long mode;
 
-	if (r <= 0)
+	if (r < 0)
 		return r;
 	mode = strtoul(text, &end, 8);
 	if (text[0] != '0' || *end || mode > 0777)
-		return json_refuse(at, "is not a mode: octal digits in quotes, as \"0640\"");
-	*ret = (mode_t)mode;
-	return 1;
-}
-
-static int read_escape(struct json_at at, bool *ret)
-{
-	const char *text;
-	int r = json_read_text(at, 8, &text);
-
-	if (r <= 0)
-		return r;
-	if (strcmp(text, "html") != 0 && strcmp(text, "none") != 0)
-		return json_refuse(at, "is not one of: none, html");
-	*ret = text[0] == 'h';
-	return 1;
-}
-
-static int read_timeout(struct json_at at, uint32_t *ret)
-{
-	int64_t seconds;
-	int r = json_read_integer(at, 1, 600, &seconds);
-
-	if (r > 0)
-		*ret = (uint32_t)seconds * 1000;
-	return r;
-}
-
-/* --- keys ----------------------------------------------------------------------------------- */
-
-static int check_key(struct json_at at, const char *text, bool may_be_empty)
-{
-	size_t n = strlen(text);
-
-	for (size_t i = 0; i < n; i++)
-		if (text[i] <= 0x20 || text[i] > 0x7e)
-			return json_refuse(at, "has characters that no key of ours has");
-	if (n > 512 || (n == 0 && !may_be_empty))
-		return json_refuse(at, "is not a key: 1 to 512 characters");
+		return json_refuse(in, "is not a mode: octal digits in quotes, as \"0640\"");
+	*(mode_t *)at = (mode_t)mode;
 	return 0;
 }
 
-static int read_keys(struct json_at at, bool may_be_empty, struct texts *ret)
+static int key_prefix_or_whole(const char *text, struct err *err)
 {
-	const char **v = NULL;
-	size_t n = 0;
-	int r = json_read_texts(at, 512, &v, &n);
+	size_t n = strlen(text);
+	char shown[SHOW_TEXT];
 
-	if (r <= 0)
-		return r;
-	ret->v = v;
-	ret->n = n;
 	for (size_t i = 0; i < n; i++)
-		if (check_key(json_element(&at, i), v[i], may_be_empty) < 0)
-			return -EINVAL;
-	return 1;
+		if (text[i] <= 0x20 || text[i] > 0x7e)
+			return err_set(err, -EINVAL,
+				       "\"%s\" has characters that no key of ours has",
+				       text_show(text, shown));
+	if (n > 512)
+		return err_set(err, -EINVAL, "\"%s\" is not a key: 1 to 512 characters",
+			       text_show(text, shown));
+	return 0;
+}
+
+static int key_check(const char *text, struct err *err)
+{
+	return *text ? key_prefix_or_whole(text, err)
+		     : err_set(err, -EINVAL, "\"\" is not a key: 1 to 512 characters");
 }
 
 /* --- commands ------------------------------------------------------------------------------- */
@@ -162,74 +99,94 @@ char *command_fill(const char *text, const char *path)
 	return ret;
 }
 
-static int read_words(struct json_at at, struct command_text *ret)
-{
-	const char **v = NULL;
-	size_t n = 0;
-	int r = json_read_texts(at, JSON_STRING_MAX, &v, &n);
+static const struct field word = { ELEMENT(borrowed) };
+static const struct field words = { LIST(command_text, words, NULL, &word) };
 
-	if (r <= 0)
-		return r;
-	ret->words = (struct texts){ v, n };
-	if (n == 0 || v[0][0] == '\0')
-		return json_refuse(at, "is not a command: the program, then its arguments");
-	return 1;
-}
-
-static int read_command(struct json_at at, const char *dest, struct err *err,
-			struct command_text *ret)
+static int command_read(const struct field *f, struct json_at in, void *at)
 {
+	struct command_text *command = at;
 	int r;
 
-	if (json_object_is_type(at.value, json_type_array))
-		return read_words(at, ret);
-	if (at.value && !json_object_is_type(at.value, json_type_string))
-		return json_refuse(at,
-				   "is not a command: a line for the shell, or a list of words");
-	r = json_read_text(at, JSON_STRING_MAX, &ret->line);
-	if (r <= 0)
+	if (json_object_is_type(in.value, json_type_array)) {
+		r = field_list.read(&words, in, &command->words);
+		if (r == 0 && (command->words.n == 0 || !command->words.v[0][0]))
+			r = json_refuse(in, "is not a command: the program, then its arguments");
 		return r;
-	if (ret->line[strspn(ret->line, " \t\n")] == '\0')
-		return json_refuse(at, "is not a command");
-	return strstr(ret->line, "{}") ? placed(at, command_path_check(dest, err), err) : 1;
+	}
+	if (!json_object_is_type(in.value, json_type_string))
+		return json_refuse(in,
+				   "is not a command: a line for the shell, or a list of words");
+	r = json_read_text(in, JSON_STRING_MAX, &command->line);
+	if (r > 0 && command->line[strspn(command->line, " \t\n")] == '\0')
+		return json_refuse(in, "is not a command");
+	return r < 0 ? r : 0;
 }
 
-static int read_reload(struct json_at at, struct resource *ret, struct err *err)
-{
-	struct json_at bird;
+static const struct field bird_fields[] = {
+	{ FIELD(resource, bird, "bird", borrowed), .required = true, .check = path_check },
+};
 
-	if (!json_object_is_type(at.value, json_type_object))
-		return read_command(at, ret->dest, err, &ret->reload);
-	if (json_object_object_length(at.value) != 1)
-		return json_refuse(at, "is not {\"bird\": \"/run/bird/bird.ctl\"}");
-	bird = json_need(&at, "bird");
-	return read_checked(bird, path_check, err, &ret->bird);
+/* Of the whole resource: a command, or BIRD's control socket. */
+static int reload_read(const struct field *f, struct json_at in, void *at)
+{
+	struct resource *resource = at;
+
+	if (!json_object_is_type(in.value, json_type_object))
+		return command_read(f, in, &resource->reload);
+	if (json_object_object_length(in.value) != 1)
+		return json_refuse(in, "is not {\"bird\": \"/run/bird/bird.ctl\"}");
+	return fields_read(bird_fields, ARRAY_SIZE(bird_fields), &in, at);
 }
 
 /* --- all together --------------------------------------------------------------------------- */
 
-static int read_file_fields(const struct json_at *root, struct resource *ret, struct err *err)
-{
-	int r = read_checked(json_need(root, "template"), source_check, err, &ret->source);
+static const struct field_type field_mode = { .read = mode_read };
+static const struct field_type field_command = { .read = command_read };
+static const struct field_type field_reload = { .read = reload_read };
+typedef mode_t field_c_mode;
+typedef struct command_text field_c_command;
 
-	r = r < 0 ? r : read_checked(json_need(root, "dest"), path_check, err, &ret->dest);
-	r = r < 0 ? r : read_mode(json_member(root, "mode"), &ret->mode);
-	r = r < 0 ? r : read_checked(json_member(root, "owner"), word_check, err, &ret->owner);
-	r = r < 0 ? r : read_checked(json_member(root, "group"), word_check, err, &ret->group);
-	r = r < 0 ? r : read_escape(json_member(root, "escape"), &ret->html);
-	return r < 0 ? r : json_read_bool(json_member(root, "strict"), &ret->strict);
+static const char *const escapes[] = { "none", "html", NULL };
+static const struct field key = { ELEMENT(borrowed), .check = key_check };
+static const struct field prefix = { ELEMENT(borrowed), .check = key_prefix_or_whole };
+static const struct field fields[] = {
+	{ FIELD(resource, source, "template", borrowed), .required = true, .check = source_check },
+	{ FIELD(resource, dest, "dest", borrowed), .required = true, .check = path_check },
+	{ FIELD(resource, mode, "mode", mode) },
+	{ FIELD(resource, owner, "owner", borrowed), .check = word_check },
+	{ FIELD(resource, group, "group", borrowed), .check = word_check },
+	{ FIELD(resource, escape, "escape", choice), .choices = escapes },
+	{ FIELD(resource, strict, "strict", flag) },
+	{ FIELD(resource, prefix, "prefix", borrowed), .check = prefix_check },
+	{ LIST(resource, keys, "keys", &key) },
+	{ LIST(resource, prefixes, "prefixes", &prefix) },
+	{ FIELD(resource, timeout_s, "timeout", number), .min = 1, .max = 600 },
+	{ FIELD(resource, check, "check", command) },
+	{ .name = "reload", .type = &field_reload },
+};
+
+static int refuse_unknown(struct json_object *doc, struct err *err)
+{
+	char shown[SHOW_TEXT];
+
+	json_object_object_foreach(doc, name, value) {
+		bool known = false;
+
+		for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+			known |= strcmp(fields[i].name, name) == 0;
+		if (!known)
+			return err_set(err, -EINVAL, "unknown field \"%s\"",
+				       text_show(name, shown));
+	}
+	return 0;
 }
 
-static int read_key_fields(const struct json_at *root, struct resource *ret, struct err *err)
+static int check_line(const char *name, const struct command_text *command, const char *dest,
+		      struct err *err)
 {
-	int r = read_checked(json_member(root, "prefix"), prefix_check, err, &ret->prefix);
-
-	r = r < 0 ? r : read_keys(json_member(root, "keys"), false, &ret->keys);
-	r = r < 0 ? r : read_keys(json_member(root, "prefixes"), true, &ret->prefixes);
-	if (r >= 0 && ret->keys.n + ret->prefixes.n == 0)
-		return err_set(err, -EINVAL,
-			       "neither \"keys\" nor \"prefixes\" says what to read from etcd");
-	return r;
+	if (!command->line || !strstr(command->line, "{}") || command_path_check(dest, err) == 0)
+		return 0;
+	return err_wrap(err, -EINVAL, "field \"%s\"", name);
 }
 
 static int read_all(struct resource *ret, struct err *err)
@@ -237,12 +194,12 @@ static int read_all(struct resource *ret, struct err *err)
 	struct json_at root = json_root(ret->doc, err);
 	int r = refuse_unknown(ret->doc, err);
 
-	r = r < 0 ? r : read_file_fields(&root, ret, err);
-	r = r < 0 ? r : read_key_fields(&root, ret, err);
-	r = r < 0 ? r : read_timeout(json_member(&root, "timeout"), &ret->timeout_ms);
-	r = r < 0 ? r : read_command(json_member(&root, "check"), ret->dest, err, &ret->check);
-	r = r < 0 ? r : read_reload(json_member(&root, "reload"), ret, err);
-	return r < 0 ? r : 0;
+	r = r ?: fields_read(fields, ARRAY_SIZE(fields), &root, ret);
+	if (r == 0 && ret->keys.n + ret->prefixes.n == 0)
+		r = err_set(err, -EINVAL,
+			    "neither \"keys\" nor \"prefixes\" says what to read from etcd");
+	r = r ?: check_line("check", &ret->check, ret->dest, err);
+	return r ?: check_line("reload", &ret->reload, ret->dest, err);
 }
 
 static int parse(const char *text, size_t len, struct resource *ret, struct err *err)
@@ -266,10 +223,9 @@ int resource_read(const char *name, const char *text, size_t len, struct resourc
 		  struct err *err)
 {
 	AUTO_DONE(resource_done)
-	struct resource r = { .name = strdup(name),
-			      .mode = 0640,
-			      .timeout_ms = RESOURCE_TIMEOUT_MS,
-			      .strict = true };
+	struct resource r = {
+		.name = strdup(name), .mode = 0640, .timeout_s = RESOURCE_TIMEOUT_S, .strict = true
+	};
 	int rc = r.name ? 0 : err_set(err, -ENOMEM, "out of memory");
 
 	rc = rc ?: parse(text, len, &r, err);

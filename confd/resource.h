@@ -15,7 +15,8 @@
 #include "lib/json/json.h"
 #include "lib/json/values.h"
 
-#define RESOURCE_TIMEOUT_MS 30000
+#define RESOURCE_TIMEOUT_S 30
+enum resource_escape { ESCAPE_NONE, ESCAPE_HTML };
 
 /* Words to execute, or a line for /bin/sh -c; neither: no command. {} in it is the file's path. */
 struct command_text {
@@ -35,8 +36,9 @@ struct resource {
 	struct texts keys, prefixes;
 	struct command_text check, reload;
 	const char *bird; /* reload by this control socket */
-	uint32_t timeout_ms;
-	bool html, strict;
+	uint32_t timeout_s;
+	enum resource_escape escape;
+	bool strict;
 	char *text;              /* the file, to see whether it has changed */
 	struct json_object *doc; /* what the texts lie in */
 };

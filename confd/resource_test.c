@@ -41,8 +41,8 @@ static void the_smallest_one_has_defaults(void **unused)
 	assert_null(r.check.line);
 	assert_null(r.check.words.v);
 	assert_null(r.bird);
-	assert_int_equal(r.timeout_ms, 30000);
-	assert_false(r.html);
+	assert_int_equal(r.timeout_s, 30);
+	assert_int_equal(r.escape, ESCAPE_NONE);
 	assert_true(r.strict);
 }
 
@@ -63,8 +63,8 @@ static void everything_can_be_said_with_comments(void **unused)
 	assert_int_equal(r.prefixes.n, 2);
 	assert_int_equal(r.check.words.n, 3);
 	assert_string_equal(r.bird, "/run/b.ctl");
-	assert_int_equal(r.timeout_ms, 5000);
-	assert_true(r.html);
+	assert_int_equal(r.timeout_s, 5);
+	assert_int_equal(r.escape, ESCAPE_HTML);
 	assert_false(r.strict);
 }
 
@@ -109,7 +109,7 @@ static void what_is_wrong_is_named(void **unused)
 	REFUSED("{" SMALL ",\"mode\":\"04755\"}",
 		"field \"mode\": \"04755\" is not a mode: octal digits in quotes, as \"0640\"");
 	REFUSED("{" SMALL ",\"escape\":\"xml\"}",
-		"field \"escape\": \"xml\" is not one of: none, html");
+		"field \"escape\": \"xml\" is not one of none, html");
 	REFUSED("{" SMALL ",\"check\":5}", "field \"check\": 5 is not a command: a line for the "
 					   "shell, or a list of words");
 	REFUSED("{" SMALL ",\"check\":[]}",
@@ -117,7 +117,7 @@ static void what_is_wrong_is_named(void **unused)
 	REFUSED("{" SMALL ",\"check\":\" \"}", "field \"check\": \" \" is not a command");
 	REFUSED("{" SMALL ",\"reload\":{\"brid\":\"/x\"}}", "field \"reload.bird\": is missing");
 	REFUSED("{" SMALL ",\"reload\":{\"bird\":\"x\"}}",
-		"field \"bird\": \"x\" is not a path: it begins with '/', has no control "
+		"field \"reload.bird\": \"x\" is not a path: it begins with '/', has no control "
 		"characters "
 		"and at most 1023 bytes");
 	REFUSED("{" SMALL ",\"keys\":[\"a b\"]}",

@@ -38,22 +38,6 @@ bool cni_has(struct json_object *object, const char *name)
 	return false;
 }
 
-static int borrowed_read(const struct field *f, struct json_at in, void *at)
-{
-	const char *text;
-	struct err why;
-	int r = json_read_text(in, JSON_STRING_MAX, &text);
-
-	if (r <= 0)
-		return r;
-	if (f->check && f->check(text, &why) < 0)
-		return json_wrong(in, "%s", why.text);
-	*(const char **)at = text;
-	return 0;
-}
-
-const struct field_type field_borrowed = { .blank_is_absent = true, .read = borrowed_read };
-
 static int said_init(const struct field *f, void *at)
 {
 	*(int64_t *)at = -1;

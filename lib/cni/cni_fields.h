@@ -6,7 +6,8 @@
  *
  * Pure, over lib/json/fields.h. Names match as Go matches them (json_at.as_go): containerd writes
  * "HostPort" for hostPort. A value of another type is CNI_CODE_DECODE, an invalid one
- * CNI_CODE_CONFIG. Texts are not copied: they live as long as the document.
+ * CNI_CODE_CONFIG. Texts are borrowed from
+ * the document.
  */
 #pragma once
 
@@ -21,7 +22,6 @@ int cni_read(struct cni_error *e, int r);
 bool cni_has(struct json_object *object, const char *name);
 int cni_no_memory(struct cni_error *e); /* -ENOMEM */
 
-/* A text that the document owns; a number that may be left out: -1, as 0 is a value. */
-extern const struct field_type field_borrowed, field_said;
-typedef const char *field_c_borrowed;
+/* A number that may be left out: -1, as 0 is a value. */
+extern const struct field_type field_said;
 typedef int64_t field_c_said;

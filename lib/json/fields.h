@@ -39,7 +39,7 @@ struct field {
 	bool required;
 	uint32_t min, max, initial; /* number; initial of flag and choice too */
 	bool or_zero;               /* number: 0 is allowed beside min to max */
-	name_check_fn *check;       /* text */
+	name_check_fn *check;       /* text, borrowed */
 	const char *initial_text;   /* text */
 	const char *const *choices; /* choice: the words in the enum's order, then NULL */
 	sa_family_t family;         /* address, prefix: only this one; 0: either */
@@ -81,12 +81,13 @@ struct field {
 	.type = &field_object, .fields = (table), .n_fields = ARRAY_SIZE(table),                   \
 	.size = sizeof(struct record)
 
-extern const struct field_type field_text, field_number, field_flag, field_choice, field_address,
-	field_prefix, field_host_prefix, field_range, field_time, field_mac, field_selector,
-	field_labels, field_list, field_only, field_object, field_maybe, field_neighbour,
-	field_revision, field_json;
+extern const struct field_type field_text, field_borrowed, field_number, field_flag, field_choice,
+	field_address, field_prefix, field_host_prefix, field_range, field_time, field_mac,
+	field_selector, field_labels, field_list, field_only, field_object, field_maybe,
+	field_neighbour, field_revision, field_json;
 
 typedef const char *field_c_text;
+typedef const char *field_c_borrowed; /* lies in the document and lives as long; only read */
 typedef uint32_t field_c_number;
 typedef bool field_c_flag;
 typedef unsigned field_c_choice; /* any enum */
