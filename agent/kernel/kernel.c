@@ -59,26 +59,6 @@ static int on_deliver(sd_event_source *s, void *arg)
 	return 0;
 }
 
-static int own_port(const struct netlink *netlink, uint32_t *ret)
-{
-	struct sockaddr_nl self = { 0 };
-	socklen_t length = sizeof(self);
-
-	if (getsockname(netlink_fd(netlink), (struct sockaddr *)&self, &length) < 0)
-		return -errno;
-	*ret = self.nl_pid;
-	return 0;
-}
-
-static int first_look(struct kernel *k, struct err *err)
-{
-	int r = -EINTR;
-
-	for (int i = 0; r == -EINTR && i < FIRST_LOOKS; i++)
-		r = kernel_reread(k, err);
-	return r;
-}
-
 static int add_sources(struct kernel *k)
 {
 	sd_event *event = k->options.event;
@@ -108,12 +88,13 @@ int kernel_new(const struct kernel_options *options, struct kernel **ret, struct
 		return r;
 	r = netlink_open(NETLINK_ROUTE, &k->netlink);
 	if (r == 0)
-		r = own_port(k->netlink, &k->view.own_port);
-	if (r == 0)
 		r = add_sources(k);
 	if (r < 0)
 		return err_set(err, r, "the kernel's state: %s", strerrordesc_np(-r));
-	r = first_look(k, err);
+	k->view.own_port = netlink_port(k->netlink);
+	r = -EINTR;
+	for (int i = 0; r == -EINTR && i < FIRST_LOOKS; i++)
+		r = kernel_reread(k, err);
 	if (r < 0)
 		return r;
 	k->reread = true; /* by the first pass, whenever that comes */

@@ -16,82 +16,49 @@
 
 /* --- repairs: what another program did ------------------------------------------------------- */
 
-static bool was_repaired(const struct change *c)
-{
-	return c->repair && c->done;
-}
-
 static enum kernel_thing thing_of(const struct change *c)
 {
-	switch (c->kind) {
-	case CHANGE_HOST:
-		return KERNEL_HOST;
-	case CHANGE_LINK:
-		return KERNEL_LINK;
-	case CHANGE_NEIGHBOUR:
-	case CHANGE_NEIGHBOUR_GONE:
-		return c->neighbour.fdb ? KERNEL_FDB : KERNEL_NEIGHBOUR;
-	case CHANGE_TUNNEL:
-	case CHANGE_TUNNEL_GONE:
-	case CHANGE_ADDRESS:
-	case CHANGE_ADDRESS_GONE:
-		return KERNEL_TUNNEL;
-	default:
-		return KERNEL_ROUTE;
-	}
-}
+	static const enum kernel_thing things[] = {
+		[CHANGE_HOST] = KERNEL_HOST,           [CHANGE_TUNNEL] = KERNEL_TUNNEL,
+		[CHANGE_LINK] = KERNEL_LINK,           [CHANGE_ADDRESS] = KERNEL_TUNNEL,
+		[CHANGE_NEIGHBOUR] = KERNEL_NEIGHBOUR, [CHANGE_ROUTE] = KERNEL_ROUTE,
+	};
 
-static bool is_fought_over(struct kernel_view *view, const struct change *c)
-{
-	const struct presence *h = change_presence(c, view);
-
-	return h && h->fight.repairs > FIGHT_LOGGED;
-}
-
-static void report_repair(const struct kernel_view *view, const struct change *c)
-{
-	char text[CHANGE_TEXT];
-
-	change_print(c, view, text);
-	if (c->kind == CHANGE_LINK || c->kind == CHANGE_HOST ||
-	    (c->kind == CHANGE_TUNNEL && c->want->index))
-		log_warning("kernel", "%s was changed by another program; restored", text);
-	else
-		log_warning("kernel", "%s was removed by another program; restored", text);
-}
-
-static void report_fight(const struct kernel_view *view, const struct change *c)
-{
-	static struct log_limit limit = { .interval_ms = 30000 };
-	char text[CHANGE_TEXT];
-
-	log_limited(&limit, LOG_LEVEL_WARNING, "kernel",
-		    "%s was removed or changed by another program again and again; restored each "
-		    "time",
-		    change_print(c, view, text));
+	return c->kind == CHANGE_NEIGHBOUR && c->neighbour.fdb ? KERNEL_FDB : things[c->kind];
 }
 
 static void report_repairs(struct kernel *k, const struct changes *changes)
 {
-	size_t n = 0, first = 0;
+	static struct log_limit limit = { .interval_ms = 30000 };
+	size_t named = 0;
 
 	for (size_t i = 0; i < changes->n; i++) {
-		if (!was_repaired(&changes->v[i]))
+		const struct change *c = &changes->v[i];
+		const struct presence *h = change_presence(c, &k->view);
+		bool changed = c->kind == CHANGE_LINK || c->kind == CHANGE_HOST ||
+			       (c->kind == CHANGE_TUNNEL && c->want->index);
+		char text[CHANGE_TEXT];
+
+		if (!c->repair || !c->done)
 			continue;
-		n++;
-		k->stats.repaired[thing_of(&changes->v[i])]++;
-		if (is_fought_over(&k->view, &changes->v[i]))
-			report_fight(&k->view, &changes->v[i]);
-		else if (first++ < NAMED_AT_ONCE)
-			report_repair(&k->view, &changes->v[i]);
-		if (k->options.restored && changes->v[i].kind == CHANGE_ROUTE &&
-		    changes->v[i].route.protocol == static_route_protocol)
-			k->options.restored(&changes->v[i].route, k->options.arg);
+		k->stats.repairs++;
+		k->stats.repaired[thing_of(c)]++;
+		if (h && h->fight.repairs > FIGHT_LOGGED)
+			log_limited(&limit, LOG_LEVEL_WARNING, "kernel",
+				    "%s was removed or changed by another program again and "
+				    "again; restored each time",
+				    change_print(c, &k->view, text));
+		else if (named++ < NAMED_AT_ONCE)
+			log_warning("kernel", "%s was %s by another program; restored",
+				    change_print(c, &k->view, text),
+				    changed ? "changed" : "removed");
+		if (k->options.restored && c->kind == CHANGE_ROUTE &&
+		    c->route.protocol == static_route_protocol)
+			k->options.restored(&c->route, k->options.arg);
 	}
-	k->stats.repairs += n;
-	if (first > NAMED_AT_ONCE)
+	if (named > NAMED_AT_ONCE)
 		log_warning("kernel", "%zu more were removed by another program; restored",
-			    first - NAMED_AT_ONCE);
+			    named - NAMED_AT_ONCE);
 }
 
 /* --- health --------------------------------------------------------------------------------- */
@@ -127,33 +94,26 @@ static void report_conflicts(struct kernel *k)
 	k->stats.conflicts = k->view.n_conflicts;
 }
 
-static void report_refused_remote(struct kernel *k, const struct refused_block *refused)
-{
-	char part[HEALTH_PART], text[PREFIX_TEXT];
-
-	snprintf(part, sizeof(part), "overlay-route/%s", prefix_print(&refused->block, text));
-	health_set(k->options.health, part, LOG_LEVEL_ERROR,
-		   "no route to block %s of another node: %s", text, refused->why);
-}
-
-static void report_refused_blackhole(struct kernel *k, const struct refused_block *refused)
-{
-	char part[HEALTH_PART], text[PREFIX_TEXT];
-
-	snprintf(part, sizeof(part), "blackhole/%s", prefix_print(&refused->block, text));
-	health_set(k->options.health, part, LOG_LEVEL_ERROR,
-		   "no blackhole for block %s: it would cover %s", text, refused->why);
-}
-
 static void report_refused(struct kernel *k, const struct desired_kernel *d)
 {
 	size_t remote = 0;
 
-	for (size_t i = 0; i < d->refused.n; i++)
-		if (!d->refused.v[i].remote)
-			report_refused_blackhole(k, &d->refused.v[i]);
-		else if (remote++ < NAMED_AT_ONCE)
-			report_refused_remote(k, &d->refused.v[i]);
+	for (size_t i = 0; i < d->refused.n; i++) {
+		const struct refused_block *r = &d->refused.v[i];
+		char part[HEALTH_PART], block[PREFIX_TEXT];
+
+		if (r->remote && remote++ >= NAMED_AT_ONCE)
+			continue;
+		prefix_print(&r->block, block);
+		snprintf(part, sizeof(part), "%s/%s", r->remote ? "overlay-route" : "blackhole",
+			 block);
+		if (r->remote)
+			health_set(k->options.health, part, LOG_LEVEL_ERROR,
+				   "no route to block %s of another node: %s", block, r->why);
+		else
+			health_set(k->options.health, part, LOG_LEVEL_ERROR,
+				   "no blackhole for block %s: it would cover %s", block, r->why);
+	}
 	if (remote > NAMED_AT_ONCE)
 		health_set(k->options.health, "overlay-route/others", LOG_LEVEL_ERROR,
 			   "no routes to %zu more blocks of other nodes", remote - NAMED_AT_ONCE);
@@ -239,38 +199,35 @@ static int wanted(struct kernel *k, struct desired_kernel *ret)
 	return r;
 }
 
-static void set_later(struct kernel *k, uint64_t now, uint64_t next)
-{
-	if (next)
-		timer_set(k->options.timers, &k->later_timer, next - now, 100);
-	else
-		timer_clear(k->options.timers, &k->later_timer);
-}
-
-static int work(struct kernel *k, const struct desired_kernel *d, bool *ret_again)
+/* What should be against what is, the difference applied, and the reports of it. */
+static int step(struct kernel *k, bool *ret_again)
 {
 	uint64_t now = timers_now(k->options.timers);
-	struct changes changes = { 0 };
+	AUTO_DONE(desired_kernel_done) struct desired_kernel d = { 0 };
+	AUTO_DONE(changes_done) struct changes changes = { 0 };
 	struct applied applied = { 0 };
-	int r = delta_missing(d, &k->view, now, &changes);
+	int r = wanted(k, &d);
 
+	r = r ?: delta_missing(&d, &k->view, now, &changes);
 	if (r == 0 && k->open)
-		r = delta_surplus(d, &k->view, &changes);
-	if (r == 0) {
-		r = apply_kernel(k->netlink, &k->view, &changes, now, &applied);
-		delta_confirm(d, &k->view);
-		report_repairs(k, &changes);
-		report_host(k, &changes);
-		report_conflicts(k);
-		report_refused(k, d);
-		report_tunnels(k, d);
-		*ret_again = applied.again;
-		report_failures(k, &applied);
-		set_later(k, now, changes.next);
-		if (k->options.passed)
-			k->options.passed(k->options.arg);
-	}
-	changes_done(&changes);
+		r = delta_surplus(&d, &k->view, &changes);
+	if (r < 0)
+		return r;
+	r = apply_kernel(k->netlink, &k->view, &changes, now, &applied);
+	delta_confirm(&d, &k->view);
+	report_repairs(k, &changes);
+	report_host(k, &changes);
+	report_conflicts(k);
+	report_refused(k, &d);
+	report_tunnels(k, &d);
+	report_failures(k, &applied);
+	if (changes.next)
+		timer_set(k->options.timers, &k->later_timer, changes.next - now, 100);
+	else
+		timer_clear(k->options.timers, &k->later_timer);
+	if (k->options.passed)
+		k->options.passed(k->options.arg);
+	*ret_again = applied.again;
 	return r ?: applied.failed ? -EIO : 0;
 }
 
@@ -289,13 +246,9 @@ static int read_and_work(struct kernel *k, struct err *err)
 	if (r == 0 && k->view.gateways_stale)
 		r = kernel_read_gateways(k);
 	for (int i = 0; r == 0 && again && i < STEPS; i++) {
-		struct desired_kernel d = { 0 };
-
 		kernel_drain(k);
 		k->view.news = again = false;
-		r = wanted(k, &d);
-		r = r ?: work(k, &d, &again);
-		desired_kernel_done(&d);
+		r = step(k, &again);
 	}
 	return r;
 }
@@ -319,7 +272,7 @@ int kernel_pass(void *arg)
 		k->compared = true;
 		k->trouble.text[0] = '\0';
 	} else if (r != -EIO || err.text[0]) {
-		/* Trouble with a single change has been told there. */
+		/* A change that failed has been reported above. */
 		if (!err.text[0])
 			err_set(&err, r, "the kernel's state: %s", strerrordesc_np(-r));
 		k->trouble = err;
@@ -356,22 +309,21 @@ static int clear_pod_links(struct kernel *k, struct err *err)
 static int clear_rest(struct kernel *k, bool *ret_again, struct err *err)
 {
 	const struct desired_kernel none = { .statics_known = true };
+	AUTO_DONE(changes_done) struct changes changes = { 0 };
 	struct applied applied = { 0 };
-	struct changes changes = { 0 };
 	char text[CHANGE_TEXT];
 	int r = delta_surplus(&none, &k->view, &changes);
 
-	for (size_t i = 0; r == 0 && i < changes.n; i++)
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < changes.n; i++)
 		log_debug("kernel", "removing %s", change_print(&changes.v[i], &k->view, text));
-	r = r
-		    ?: apply_kernel(k->netlink, &k->view, &changes, timers_now(k->options.timers),
-				    &applied);
+	r = apply_kernel(k->netlink, &k->view, &changes, timers_now(k->options.timers), &applied);
 	if (r == 0 && applied.failed)
 		r = err_set(err, -EIO, "%s", applied.why.text);
 	if (r == 0 && changes.n)
 		log_info("kernel", "removed %zu routes, neighbours and tunnels", changes.n);
 	*ret_again = changes.n > 0;
-	changes_done(&changes);
 	return r;
 }
 

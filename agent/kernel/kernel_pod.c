@@ -38,8 +38,8 @@ static int wanted_for(const struct kernel_pod *pod, const struct kernel_view *vi
 		      struct desired_kernel *ret)
 {
 	/* It is read alone. */
-	struct kernel_wants state = { .pods = (struct kernel_pod *)(uintptr_t)pod, .n_pods = 1 };
-	int r = desired_kernel(&state, view, NULL, ret);
+	struct kernel_wants wants = { .pods = (struct kernel_pod *)(uintptr_t)pod, .n_pods = 1 };
+	int r = desired_kernel(&wants, view, NULL, ret);
 
 	for (size_t i = 0; r == 0 && i < ret->n_links; i++)
 		ret->links[i].fresh = fresh;
@@ -49,7 +49,7 @@ static int wanted_for(const struct kernel_pod *pod, const struct kernel_view *vi
 /* Settings stay: without a route nothing comes by there, and the caller destroys the link. */
 static void take_back(struct kernel *k, const struct changes *made)
 {
-	struct changes undo = { 0 };
+	AUTO_DONE(changes_done) struct changes undo = { 0 };
 	struct applied ignored;
 
 	undo.v = calloc(made->n + 1, sizeof(*undo.v));
@@ -63,10 +63,9 @@ static void take_back(struct kernel *k, const struct changes *made)
 		undo.v[undo.n++] = c;
 	}
 	apply_kernel(k->netlink, &k->view, &undo, 0, &ignored);
-	changes_done(&undo);
 }
 
-static int conflict_error(struct kernel *k, const struct desired_kernel *d, struct err *err)
+static void conflict_error(struct kernel *k, const struct desired_kernel *d, struct err *err)
 {
 	for (size_t i = 0; i < d->n_routes; i++) {
 		const struct held_route *r = kernel_view_route(&k->view, &d->routes[i]);
@@ -74,14 +73,13 @@ static int conflict_error(struct kernel *k, const struct desired_kernel *d, stru
 
 		if (!r || !r->foreign)
 			continue;
-		return err_set(
-			err, -EEXIST, "%s: a foreign route has the same destination: %s proto %s",
+		err_set(err, -EEXIST, "%s: a foreign route has the same destination: %s proto %s",
 			prefix_print(&r->route.dst, ours),
 			kroute_print(r->foreign,
 				     kernel_view_link_name(&k->view, r->foreign->hop.oif), theirs),
 			route_protocol_name(r->foreign->protocol, protocol));
+		return;
 	}
-	return -EEXIST;
 }
 
 static int first_error(const struct changes *c)
@@ -94,7 +92,7 @@ static int first_error(const struct changes *c)
 
 static int attach(struct kernel *k, const struct desired_kernel *d, struct err *err)
 {
-	struct changes changes = { 0 };
+	AUTO_DONE(changes_done) struct changes changes = { 0 };
 	struct applied applied = { 0 };
 	/* At the end of time: who attaches does not wait out a fight. */
 	int r = delta_missing(d, &k->view, UINT64_MAX, &changes);
@@ -110,24 +108,12 @@ static int attach(struct kernel *k, const struct desired_kernel *d, struct err *
 		take_back(k, &changes);
 	else
 		delta_confirm(d, &k->view);
-	changes_done(&changes);
 	return r;
-}
-
-/* An earlier conflict is checked again. */
-static void forget_conflicts(struct kernel *k, const struct desired_kernel *d)
-{
-	for (size_t i = 0; i < d->n_routes; i++) {
-		const struct held_route *r = kernel_view_route(&k->view, &d->routes[i]);
-
-		if (r && r->foreign)
-			kernel_view_drop_route(&k->view, &d->routes[i]);
-	}
 }
 
 int kernel_attach(struct kernel *k, const struct kernel_pod *pod, struct err *err)
 {
-	struct desired_kernel d = { 0 };
+	AUTO_DONE(desired_kernel_done) struct desired_kernel d = { 0 };
 	struct held_link *l = NULL;
 	int r = find_link(k, pod->link, true, &l, err);
 
@@ -139,11 +125,14 @@ int kernel_attach(struct kernel *k, const struct kernel_pod *pod, struct err *er
 	l->link.known |= CONF_BIT(CONF_PROXY_DELAY);
 	l->link.conf[CONF_PROXY_DELAY] = -1;
 	r = wanted_for(pod, &k->view, true, &d);
-	if (r == 0) {
-		forget_conflicts(k, &d);
-		r = attach(k, &d, err);
+	/* An earlier conflict is checked again. */
+	for (size_t i = 0; r == 0 && i < d.n_routes; i++) {
+		const struct held_route *route = kernel_view_route(&k->view, &d.routes[i]);
+
+		if (route && route->foreign)
+			kernel_view_drop_route(&k->view, &d.routes[i]);
 	}
-	desired_kernel_done(&d);
+	r = r ?: attach(k, &d, err);
 	/* Blocks of one address go into the other table too, and only the pass knows which. */
 	if (k->export_table)
 		pass_mark(k->pass);
@@ -185,9 +174,9 @@ static int doom(struct kernel *k, struct held_link *l, struct err *err)
 
 int kernel_detach(struct kernel *k, const struct kernel_pod *pod, struct err *err)
 {
-	struct changes gone = { 0 };
+	AUTO_DONE(desired_kernel_done) struct desired_kernel d = { 0 };
+	AUTO_DONE(changes_done) struct changes gone = { 0 };
 	struct applied applied = { 0 };
-	struct desired_kernel d = { 0 };
 	struct held_link *l = NULL;
 	int r = find_link(k, pod->link, false, &l, err);
 
@@ -204,8 +193,6 @@ int kernel_detach(struct kernel *k, const struct kernel_pod *pod, struct err *er
 
 		r = r ?: doomed;
 	}
-	changes_done(&gone);
-	desired_kernel_done(&d);
 	return r;
 }
 
@@ -224,44 +211,32 @@ static void read_proxy_delay(struct held_link *l)
 	l->link.known |= CONF_BIT(CONF_PROXY_DELAY);
 }
 
-static int compare_pod(const struct kernel_pod *pod, const struct kernel_view *view,
-		       struct err *err)
+int kernel_check(struct kernel *k, const struct kernel_pod *pod, struct err *err)
 {
-	struct changes changes = { 0 };
-	struct desired_kernel d = { 0 };
+	AUTO_DONE(kernel_view_done) struct kernel_view fresh = { 0 };
+	AUTO_DONE(desired_kernel_done) struct desired_kernel d = { 0 };
+	AUTO_DONE(changes_done) struct changes changes = { 0 };
+	struct held_link *l;
 	char text[CHANGE_TEXT];
-	int r = wanted_for(pod, view, false, &d);
+	int r = kernel_read_pod(k, pod->link, &fresh, err);
 
-	r = r ?: delta_missing(&d, view, UINT64_MAX, &changes);
+	if (r == -ENODEV)
+		return err_set(err, -ENOENT, "link %s does not exist", pod->link);
+	if (r < 0)
+		return r;
+	l = kernel_view_link_named(&fresh, pod->link);
+	read_proxy_delay(l);
+	/* Without detection it is so for an instant at most. */
+	if (l->gateway6 == GATEWAY6_TENTATIVE && l->link.conf[CONF6_ACCEPT_DAD] == 0)
+		l->gateway6 = GATEWAY6_READY;
+	if (pod_link_is_doomed(l->link.group))
+		return err_set(err, -ENOENT, "link %s is being destroyed", pod->link);
+	r = wanted_for(pod, &fresh, false, &d);
+	r = r ?: delta_missing(&d, &fresh, UINT64_MAX, &changes);
 	if (r == 0 && d.n_links == 0)
 		r = err_set(err, -ENOENT, "%s is not a pod link", pod->link);
 	else if (r == 0 && changes.n > 0)
 		r = err_set(err, -ENOENT, "missing or wrong: %s",
-			    change_print(&changes.v[0], view, text));
-	changes_done(&changes);
-	desired_kernel_done(&d);
-	return r;
-}
-
-int kernel_check(struct kernel *k, const struct kernel_pod *pod, struct err *err)
-{
-	struct kernel_view fresh = { 0 };
-	struct held_link *l;
-	int r = kernel_read_pod(k, pod->link, &fresh, err);
-
-	if (r == -ENODEV) {
-		r = err_set(err, -ENOENT, "link %s does not exist", pod->link);
-	} else if (r == 0) {
-		l = kernel_view_link_named(&fresh, pod->link);
-		read_proxy_delay(l);
-		/* Without detection it is so for an instant at most. */
-		if (l->gateway6 == GATEWAY6_TENTATIVE && l->link.conf[CONF6_ACCEPT_DAD] == 0)
-			l->gateway6 = GATEWAY6_READY;
-		if (pod_link_is_doomed(l->link.group))
-			r = err_set(err, -ENOENT, "link %s is being destroyed", pod->link);
-		else
-			r = compare_pod(pod, &fresh, err);
-	}
-	kernel_view_done(&fresh);
+			    change_print(&changes.v[0], &fresh, text));
 	return r;
 }

@@ -135,6 +135,11 @@ void netlink_close(struct netlink *nl)
 	free(nl);
 }
 
+uint32_t netlink_port(const struct netlink *nl)
+{
+	return nl_socket_get_local_port(nl->sk);
+}
+
 int netlink_fd(const struct netlink *nl)
 {
 	return nl->fd;

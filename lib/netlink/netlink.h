@@ -36,6 +36,7 @@ struct netlink;
 int netlink_open(int protocol, struct netlink **ret);
 void netlink_close(struct netlink *nl);
 AUTO_DEFINE(struct netlink *, netlink_close)
+uint32_t netlink_port(const struct netlink *nl);  /* as events of its changes name it */
 int netlink_fd(const struct netlink *nl);         /* for sd-event */
 unsigned netlink_calls(const struct netlink *nl); /* sends and receives so far, for tests */
 
