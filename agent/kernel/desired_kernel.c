@@ -110,145 +110,107 @@ static int by_prefix(const void *a, const void *b)
 
 /* --- pods ----------------------------------------------------------------------------------- */
 
-static struct kroute pod_route(const struct address *a, uint32_t link, uint32_t table)
+/* hop NULL: a blackhole. exported: into the export table, too, if there is one. dst has no host bits. */
+static void add_route(struct making *m, const struct prefix *dst, const struct khop *hop,
+		      bool exported)
 {
-	bool v6 = a->family == AF_INET6;
+	bool v6 = is_v6(&dst->address);
+	/* IPv6 knows no scopes and shows all as global. */
+	bool direct = !v6 && hop && hop->gateway.family == AF_UNSPEC;
+	struct kroute r = { .table = RT_TABLE_MAIN,
+			    .dst = *dst,
+			    .metric = v6 ? ROUTE_METRIC6 : 0,
+			    .type = hop ? RTN_UNICAST : RTN_BLACKHOLE,
+			    .scope = direct ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE,
+			    .protocol = route_protocol };
 
-	return (struct kroute){ .table = table,
-				.dst = prefix_of(a, (uint8_t)address_bits(a)),
-				.metric = v6 ? ROUTE_METRIC6 : 0,
-				.hop.oif = link,
-				.type = RTN_UNICAST,
-				/* IPv6 knows no scopes and shows all as global. */
-				.scope = v6 ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK,
-				.protocol = route_protocol };
-}
-
-static bool is_exported_alone(const struct making *m, const struct prefix *host)
-{
-	return m->n_singles && bsearch(host, m->singles, m->n_singles, sizeof(*host), by_prefix);
-}
-
-static void add_pod(struct making *m, const struct kernel_pod *pod, const struct klink *link)
-{
-	struct desired_kernel *d = &m->d;
-	struct desired_link *l = &d->links[d->n_links++];
-
-	*l = (struct desired_link){ .index = link->index, .route_localnet = pod->route_localnet };
-	memcpy(l->name, link->name, sizeof(l->name));
-	for (size_t i = 0; i < pod->n_addresses; i++) {
-		const struct address *a = &pod->addresses[i];
-		struct kroute r = pod_route(a, link->index, RT_TABLE_MAIN);
-
-		l->ipv6 |= a->family == AF_INET6;
-		d->neighbours[d->n_neighbours++] = (struct kneighbour){
-			.link = link->index, .address = *a, .mac = pod->mac, .ours = true
-		};
-		d->routes[d->n_routes++] = r;
-		if (m->wants->export_table && is_exported_alone(m, &r.dst)) {
-			r.table = m->wants->export_table;
-			d->routes[d->n_routes++] = r;
-		}
+	if (hop)
+		r.hop = *hop;
+	m->d.routes[m->d.n_routes++] = r;
+	if (exported && m->wants->export_table) {
+		r.table = m->wants->export_table;
+		m->d.routes[m->d.n_routes++] = r;
 	}
+}
+
+static struct prefix host_prefix(const struct address *a)
+{
+	return prefix_of(a, (uint8_t)address_bits(a));
 }
 
 static void add_pods(struct making *m)
 {
+	struct desired_kernel *d = &m->d;
+
 	for (size_t i = 0; i < m->wants->n_pods; i++) {
 		const struct kernel_pod *pod = &m->wants->pods[i];
-		const struct held_link *l = kernel_view_link_named(m->view, pod->link);
+		const struct held_link *link = kernel_view_link_named(m->view, pod->link);
+		struct desired_link *l;
 
-		if (l && l->pod)
-			add_pod(m, pod, &l->link);
-		else
-			m->d.without_link++;
+		if (!link || !link->pod) {
+			d->without_link++;
+			continue;
+		}
+		l = &d->links[d->n_links++];
+		*l = (struct desired_link){ .index = link->link.index,
+					    .route_localnet = pod->route_localnet };
+		memcpy(l->name, link->link.name, sizeof(l->name));
+		for (size_t j = 0; j < pod->n_addresses; j++) {
+			const struct address *a = &pod->addresses[j];
+			const struct prefix host = host_prefix(a);
+
+			l->ipv6 |= is_v6(a);
+			d->neighbours[d->n_neighbours++] = (struct kneighbour){
+				.link = l->index, .address = *a, .mac = pod->mac, .ours = true
+			};
+			/* A block of one address has no blackhole to be exported. */
+			add_route(
+				m, &host, &(struct khop){ .oif = l->index },
+				array_find(m->singles, m->n_singles, x, prefix_compare(x, &host)));
+		}
 	}
 }
 
 /* --- blocks --------------------------------------------------------------------------------- */
 
-/*
- * A more specific subnet wins against the blackhole around it, but only while it is up. An
- * address without a subnet (on lo, on a tunnel) is always reached.
- */
-static bool over_subnet(const struct prefix *block, const struct kernel_view *view, char *why,
-			size_t size)
+/* Whether a route for all of the block would take away what the node itself needs: then why. */
+static bool covers_own(const struct making *m, const struct prefix *block, char *why, size_t size)
 {
+	const struct kernel_view *view = m->view;
 	char text[PREFIX_TEXT];
 
+	/*
+	 * A more specific subnet wins against the blackhole around it, but only while it is up. An
+	 * address without a subnet (on lo, on a tunnel) is always reached.
+	 */
 	for (size_t i = 0; i < view->addresses.n; i++) {
 		const struct kaddress *a = &view->addresses.v[i].address;
-		const struct held_link *l;
 
 		if (a->subnet.length == address_bits(&a->local) ||
 		    !prefix_overlaps(block, &a->subnet))
 			continue;
-		l = kernel_view_link(view, a->link);
 		snprintf(why, size, "the subnet %s of %s", prefix_print(&a->subnet, text),
-			 l ? l->link.name : "a link");
+			 kernel_view_link_name(view, a->link) ?: "a link");
 		return true;
 	}
-	return false;
-}
-
-static bool over_gateway(const struct prefix *block, const struct kernel_view *view, char *why,
-			 size_t size)
-{
-	char text[ADDRESS_TEXT];
-
 	for (size_t i = 0; i < view->gateways.n; i++)
 		if (prefix_contains(block, &view->gateways.v[i])) {
 			snprintf(why, size, "the gateway %s",
 				 address_print(&view->gateways.v[i], text));
 			return true;
 		}
-	return false;
-}
-
-static bool over_protected(const struct prefix *block, const struct prefixes *protect, char *why,
-			   size_t size)
-{
-	char text[PREFIX_TEXT];
-
-	for (size_t i = 0; protect && i < protect->n; i++)
-		if (prefix_overlaps(block, &protect->v[i])) {
+	for (size_t i = 0; m->protect && i < m->protect->n; i++)
+		if (prefix_overlaps(block, &m->protect->v[i])) {
 			snprintf(why, size, "%s, which is protected",
-				 prefix_print(&protect->v[i], text));
+				 prefix_print(&m->protect->v[i], text));
 			return true;
 		}
 	return false;
 }
 
-static bool covers_own(const struct making *m, const struct prefix *block, char *why, size_t size)
-{
-	return over_subnet(block, m->view, why, size) || over_gateway(block, m->view, why, size) ||
-	       over_protected(block, m->protect, why, size);
-}
-
 static bool is_single(const struct prefix *block)
 {
 	return block->length == address_bits(&block->address);
-}
-
-static int add_block(struct making *m, const struct prefix *block)
-{
-	struct desired_kernel *d = &m->d;
-	struct refused_block refused = { .block = *block };
-	bool v6 = block->address.family == AF_INET6;
-	struct kroute r = { .table = RT_TABLE_MAIN,
-			    .dst = prefix_mask(block),
-			    .metric = v6 ? ROUTE_METRIC6 : 0,
-			    .type = RTN_BLACKHOLE,
-			    .protocol = route_protocol };
-
-	if (covers_own(m, block, refused.why, sizeof(refused.why)))
-		return array_append(&m->d.refused, refused);
-	d->routes[d->n_routes++] = r;
-	if (m->wants->export_table) {
-		r.table = m->wants->export_table;
-		d->routes[d->n_routes++] = r;
-	}
-	return 0;
 }
 
 static int add_blocks(struct making *m)
@@ -257,9 +219,15 @@ static int add_blocks(struct making *m)
 
 	for (size_t i = 0; err == 0 && i < m->wants->n_blocks; i++) {
 		const struct kernel_block *b = &m->wants->blocks[i];
+		struct refused_block refused = { .block = b->block };
+		const struct prefix dst = prefix_mask(&b->block);
 
-		if (!b->no_blackhole && !is_single(&b->block))
-			err = add_block(m, &b->block);
+		if (b->no_blackhole || is_single(&b->block))
+			continue;
+		if (covers_own(m, &b->block, refused.why, sizeof(refused.why)))
+			err = array_append(&m->d.refused, refused);
+		else
+			add_route(m, &dst, NULL, true);
 	}
 	return err;
 }
@@ -277,7 +245,7 @@ static void gather_own(struct making *m)
 		qsort(m->singles, m->n_singles, sizeof(*m->singles), by_prefix);
 }
 
-/* --- the overlay: this node's end ------------------------------------------------------------------------ */
+/* --- the overlay: this node's end ------------------------------------------------------------ */
 
 /* What no change in place can mend. */
 static bool is_outdated(const struct kernel_tunnel *t, const struct kvxlan *is)
@@ -333,16 +301,12 @@ static void add_tunnels(struct making *m)
 
 /* --- the overlay: other nodes ----------------------------------------------------------------------------- */
 
-static int gather_underlays(struct making *m)
+static void gather_underlays(struct making *m)
 {
-	m->underlays = calloc(m->wants->n_remotes + 1, sizeof(*m->underlays));
-	if (!m->underlays)
-		return -ENOMEM;
 	for (size_t i = 0; i < m->wants->n_remotes; i++)
 		m->underlays[m->n_underlays++] = m->wants->remotes[i].underlay;
 	if (m->n_underlays)
 		qsort(m->underlays, m->n_underlays, sizeof(*m->underlays), by_address);
-	return 0;
 }
 
 static struct desired_tunnel *tunnel_to(struct making *m, const struct kernel_remote *r)
@@ -418,34 +382,6 @@ static const struct held_link *on_link(const struct kernel_view *view, const str
 	return best;
 }
 
-/* dst without host bits. */
-static void add_route(struct making *m, const struct prefix *dst, const struct khop *hop)
-{
-	bool v6 = is_v6(&dst->address);
-	bool via = hop->gateway.family != AF_UNSPEC;
-
-	m->d.routes[m->d.n_routes++] = (struct kroute){
-		.table = RT_TABLE_MAIN,
-		.dst = *dst,
-		.metric = v6 ? ROUTE_METRIC6 : 0,
-		.hop = *hop,
-		.type = RTN_UNICAST,
-		.scope = v6 || via ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK,
-		.protocol = route_protocol,
-	};
-}
-
-/*
- * IPv6 refuses a gateway that another route leads to over another link, onlink or not: BIRD's for
- * the same block, or our own past the tunnel. So the gateway gets a route of its own.
- */
-static void add_gateway_route(struct making *m, const struct address *gateway, uint32_t tunnel)
-{
-	const struct prefix host = prefix_of(gateway, (uint8_t)address_bits(gateway));
-
-	add_route(m, &host, &(struct khop){ .oif = tunnel });
-}
-
 static void add_tunnel_route(struct making *m, const struct kernel_remote *r,
 			     const struct prefix *block)
 {
@@ -455,14 +391,22 @@ static void add_tunnel_route(struct making *m, const struct kernel_remote *r,
 
 	if (!t->index)
 		return;
+	/*
+	 * IPv6 refuses a gateway that another route leads to over another link, onlink or not:
+	 * BIRD's for the same block, or our own past the tunnel. So the gateway gets a route of its
+	 * own.
+	 */
 	if (v6) {
-		add_gateway_route(m, via, t->index);
+		const struct prefix host = host_prefix(via);
+
+		add_route(m, &host, &(struct khop){ .oif = t->index }, false);
 		m->tunnel_links[is_v6(&r->underlay)]->ipv6 = true;
 	}
 	/* A block of one address: its own route is all. */
 	if (!v6 || block->length != 128 || address_compare(via, &block->address) != 0)
 		add_route(m, block,
-			  &(struct khop){ .gateway = *via, .oif = t->index, .onlink = true });
+			  &(struct khop){ .gateway = *via, .oif = t->index, .onlink = true },
+			  false);
 }
 
 /* Mostly pools are apart from where the nodes are, which two comparisons tell. */
@@ -496,8 +440,7 @@ static bool is_refused(struct making *m, const struct kernel_remote *r, const st
 {
 	char text[ADDRESS_TEXT], covered[96];
 
-	if (m->wants->n_blocks &&
-	    bsearch(block, m->own, m->wants->n_blocks, sizeof(*block), by_prefix)) {
+	if (array_find(m->own, m->wants->n_blocks, x, prefix_compare(x, block))) {
 		snprintf(why, size, "this node owns a block with the same prefix");
 		return true;
 	}
@@ -547,16 +490,17 @@ static int add_remote_block(struct making *m, const struct kernel_remote_block *
 	/* While the link is down nothing leads there, and the kernel takes no route over it. */
 	else if (l->link.flags & IFF_UP)
 		add_route(m, &refused.block,
-			  &(struct khop){ .gateway = *node, .oif = l->link.index });
+			  &(struct khop){ .gateway = *node, .oif = l->link.index }, false);
 	return 0;
 }
 
 static int add_remotes(struct making *m)
 {
 	const struct kernel_wants *wants = m->wants;
-	int err = gather_underlays(m);
+	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < wants->n_remotes; i++)
+	gather_underlays(m);
+	for (size_t i = 0; i < wants->n_remotes; i++)
 		add_vteps(m, &wants->remotes[i]);
 	for (size_t i = 0; err == 0 && i < wants->n_remote_blocks; i++)
 		if (wants->remote_blocks[i].remote < wants->n_remotes)
@@ -586,7 +530,10 @@ static int make_room(struct making *m)
 	d->links = calloc(wants->n_pods + ARRAY_SIZE(d->tunnels) + 1, sizeof(*d->links));
 	m->singles = calloc(wants->n_blocks + 1, sizeof(*m->singles));
 	m->own = calloc(wants->n_blocks + 1, sizeof(*m->own));
-	return d->routes && d->neighbours && d->links && m->singles && m->own ? 0 : -ENOMEM;
+	m->underlays = calloc(wants->n_remotes + 1, sizeof(*m->underlays));
+	return d->routes && d->neighbours && d->links && m->singles && m->own && m->underlays
+		       ? 0
+		       : -ENOMEM;
 }
 
 /* Several attachments may share a link: what one of them needs, the link needs. */

@@ -4,6 +4,7 @@
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/base/auto.h"
 #include "lib/netlink/attributes.h"
 
@@ -29,13 +30,12 @@ static int by_hop(const void *a, const void *b)
 	return khop_compare(a, b);
 }
 
-/* Set number i is sets[i - 1]. */
+/* Set number i is sets.v[i - 1]. */
 struct hop_set {
 	size_t n;
 	struct khop v[];
 };
-static struct hop_set **sets;
-static size_t n_sets;
+static ARRAY(struct hop_set *) sets;
 
 static int compare_set(const struct khop *a, size_t n, const struct khop *b, size_t m)
 {
@@ -46,57 +46,47 @@ static int compare_set(const struct khop *a, size_t n, const struct khop *b, siz
 	return c;
 }
 
-static uint32_t find_set(const struct khop *sorted, size_t n)
-{
-	for (size_t i = 0; i < n_sets; i++)
-		if (compare_set(sets[i]->v, sets[i]->n, sorted, n) == 0)
-			return (uint32_t)i + 1;
-	return 0;
-}
-
-static bool sort_set(const struct khop *v, size_t n, struct khop sorted[KHOPS_MAX])
+/* The number of the set, or 0; sorted gets it in order. */
+static uint32_t find_set(const struct khop *v, size_t n, struct khop sorted[KHOPS_MAX])
 {
 	if (n < 2 || n > KHOPS_MAX)
-		return false;
+		return 0;
 	memcpy(sorted, v, n * sizeof(*v));
 	qsort(sorted, n, sizeof(*sorted), by_hop);
-	return true;
+	for (size_t i = 0; i < sets.n; i++)
+		if (compare_set(sets.v[i]->v, sets.v[i]->n, sorted, n) == 0)
+			return (uint32_t)i + 1;
+	return 0;
 }
 
 uint32_t khops_find(const struct khop *v, size_t n)
 {
 	struct khop sorted[KHOPS_MAX];
 
-	return sort_set(v, n, sorted) ? find_set(sorted, n) : 0;
+	return find_set(v, n, sorted);
 }
 
 uint32_t khops_intern(const struct khop *v, size_t n)
 {
 	struct khop sorted[KHOPS_MAX];
-	struct hop_set **grown, *set;
-	uint32_t found;
+	uint32_t found = find_set(v, n, sorted);
+	struct hop_set *set;
 
-	if (!sort_set(v, n, sorted))
-		return 0;
-	found = find_set(sorted, n);
-	if (found)
+	if (found || n < 2 || n > KHOPS_MAX)
 		return found;
-	grown = reallocarray(sets, n_sets + 1, sizeof(*grown));
-	if (!grown)
-		return 0;
-	sets = grown;
 	set = malloc(sizeof(*set) + n * sizeof(*v));
-	if (!set)
+	if (!set || array_append(&sets, set) < 0) {
+		free(set);
 		return 0;
+	}
 	set->n = n;
 	memcpy(set->v, sorted, n * sizeof(*v));
-	sets[n_sets++] = set;
-	return (uint32_t)n_sets;
+	return (uint32_t)sets.n;
 }
 
 static const struct hop_set *set_of(uint32_t hops)
 {
-	return hops && hops <= n_sets ? sets[hops - 1] : NULL;
+	return hops && hops <= sets.n ? sets.v[hops - 1] : NULL;
 }
 
 /* By what is in them: the order of routes follows from the state alone. */
