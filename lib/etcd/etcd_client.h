@@ -81,25 +81,12 @@ struct etcd {
 /* Back-off after the n-th failure in a row, n >= 1: 0.1 s doubling to 5 s, from half to full. */
 uint64_t etcd_backoff_usec(unsigned failures);
 
-/* etcd_endpoint.c */
-int etcd_endpoints_parse(struct etcd *e, const char *text, const char *name, struct err *err);
-void etcd_endpoints_done(struct etcd *e);
+/* --- store_etcd.c: endpoints, and whether it is still the same etcd ---------------------------- */
+
 /* timeout_ms 0: none. NULL without memory. */
 struct curl_slist *etcd_headers(const struct etcd_endpoint *ep, uint32_t timeout_ms);
 void etcd_endpoint_failed(struct etcd *e, size_t endpoint);
 
-/* etcd_call.c */
-int etcd_txn(struct store *s, const struct store_txn *txn, uint32_t timeout_ms, store_reply_fn *fn,
-	     void *arg, struct store_call **ret_call);
-int etcd_list(struct store *s, const char *key, const char *range_end, uint32_t timeout_ms,
-	      store_reply_fn *fn, void *arg, struct store_call **ret_call);
-int etcd_lease(struct store *s, enum store_lease_verb verb, int64_t id, int64_t ttl,
-	       uint32_t timeout_ms, store_reply_fn *fn, void *arg, struct store_call **ret_call);
-/* Does this very endpoint answer? Read-only, from the member's own copy. */
-int etcd_probe(struct etcd *e, size_t endpoint, const char *key, uint32_t timeout_ms,
-	       store_reply_fn *fn, void *arg, struct store_call **ret_call);
-void etcd_calls_done(struct etcd *e);
-/* etcd_era.c */
 struct etcd_known etcd_known(const struct etcd *e, size_t endpoint);
 /*
  * Compares what a reply's header says with what was known when the request was sent.
@@ -111,7 +98,21 @@ void etcd_check_header(struct etcd *e, size_t endpoint, const struct etcd_header
 /* A list showed this key at an older revision than an earlier list or event. */
 void etcd_key_went_back(struct etcd *e, const char *key);
 
-/* etcd_stream.c */
+/* --- etcd_call.c: requests --------------------------------------------------------------------- */
+
+int etcd_txn(struct store *s, const struct store_txn *txn, uint32_t timeout_ms, store_reply_fn *fn,
+	     void *arg, struct store_call **ret_call);
+int etcd_list(struct store *s, const char *key, const char *range_end, uint32_t timeout_ms,
+	      store_reply_fn *fn, void *arg, struct store_call **ret_call);
+int etcd_lease(struct store *s, enum store_lease_verb verb, int64_t id, int64_t ttl,
+	       uint32_t timeout_ms, store_reply_fn *fn, void *arg, struct store_call **ret_call);
+/* Does this very endpoint answer? Read-only, from the member's own copy. */
+int etcd_probe(struct etcd *e, size_t endpoint, const char *key, uint32_t timeout_ms,
+	       store_reply_fn *fn, void *arg, struct store_call **ret_call);
+void etcd_calls_done(struct etcd *e);
+
+/* --- etcd_watch.c: watches and their stream ---------------------------------------------------- */
+
 int etcd_stream_init(struct etcd *e);
 void etcd_stream_done(struct etcd *e);
 int etcd_watch(struct store *s, const char *key, const char *range_end,

@@ -650,7 +650,7 @@ static void want_list(struct memory_watch *w, bool anew)
 		memory_queue(w->memory, &w->task);
 }
 
-/* As lib/etcd/etcd_era.c does. */
+/* As lib/etcd/store_etcd.c does. */
 static void key_went_back(struct memory *m, const char *key)
 {
 	memory_watches_list(m, true);
