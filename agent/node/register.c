@@ -12,6 +12,7 @@
 #include "lib/base/backoff.h"
 #include "lib/base/clock.h"
 #include "lib/store/store_stats.h"
+#include "lib/store/txn.h"
 
 #define SLACK_MS 1000
 
@@ -117,28 +118,18 @@ static void on_put(const struct store_reply *reply, void *arg)
 /* create 0: the key must be absent. */
 static void put_node(struct registration *r, int64_t create, int64_t mod)
 {
-	const struct store_compare as_read = { .key = r->node_key,
-					       .target = create ? STORE_MOD_REVISION
-								: STORE_CREATE_REVISION,
-					       .relation = STORE_EQUAL,
-					       .number = create ? mod : 0 };
-	const struct store_op put = { .kind = STORE_PUT,
-				      .key = r->node_key,
-				      .value = r->value,
-				      .value_len = strlen(r->value) };
-	const struct store_txn txn = { .compares = &as_read,
-				       .n_compares = 1,
-				       .success = &put,
-				       .n_success = 1,
-				       .repeatable = true };
-
 	r->phase = WRITING;
 	r->creating = create;
 	r->wrote = true;
 	/* It may be applied though no reply comes. */
 	if (r->self.reclaim_after < r->lowest)
 		r->lowest = r->self.reclaim_after;
-	sent(r, store_txn(r->store, &txn, STORE_FOREVER, on_put, r, &r->call));
+	sent(r, store_txn(r->store,
+			  &(struct store_txn){ TXN_IF(create ? if_unchanged(r->node_key, mod)
+							     : if_absent(r->node_key)),
+					       TXN_THEN(op_put(r->node_key, r->value)),
+					       .repeatable = true },
+			  STORE_FOREVER, on_put, r, &r->call));
 }
 
 static void on_deleted_other(const struct store_reply *reply, void *arg)
@@ -164,34 +155,19 @@ struct reading {
  */
 static void delete_other(struct registration *r, const struct reading *seen, bool off)
 {
-	const struct store_compare compares[] = {
-		{ .key = r->node_key,
-		  .target = STORE_MOD_REVISION,
-		  .relation = STORE_EQUAL,
-		  .number = seen->node->mod_revision },
-		{ .key = r->recovery_key,
-		  .target = STORE_MOD_REVISION,
-		  .relation = STORE_EQUAL,
-		  .number = seen->recovery ? seen->recovery->mod_revision : 0 },
-		{ .key = r->removed_key,
-		  .target = STORE_MOD_REVISION,
-		  .relation = STORE_EQUAL,
-		  .number = seen->removed ? seen->removed->mod_revision : 0 },
-		{ .key = r->status_key,
-		  .target = STORE_MOD_REVISION,
-		  .relation = STORE_EQUAL,
-		  .number = seen->status ? seen->status->mod_revision : 0 },
+	const struct store_op drops[] = { op_delete(r->node_key), op_delete(r->status_key),
+					  op_delete(r->removed_key) };
+	const struct store_txn txn = {
+		TXN_IF(if_unchanged(r->node_key, seen->node->mod_revision),
+		       if_unchanged(r->recovery_key,
+				    seen->recovery ? seen->recovery->mod_revision : 0),
+		       if_unchanged(r->removed_key,
+				    seen->removed ? seen->removed->mod_revision : 0),
+		       if_unchanged(r->status_key, seen->status ? seen->status->mod_revision : 0)),
+		.success = drops,
+		.n_success = off ? 3 : 2,
+		.repeatable = true,
 	};
-	const struct store_op drops[] = {
-		{ .kind = STORE_DELETE, .key = r->node_key },
-		{ .kind = STORE_DELETE, .key = r->status_key },
-		{ .kind = STORE_DELETE, .key = r->removed_key },
-	};
-	const struct store_txn txn = { .compares = compares,
-				       .n_compares = ARRAY_SIZE(compares),
-				       .success = drops,
-				       .n_success = off ? 3 : 2,
-				       .repeatable = true };
 
 	r->phase = DELETING;
 	sent(r, store_txn(r->store, &txn, STORE_FOREVER, on_deleted_other, r, &r->call));
@@ -368,14 +344,8 @@ static void on_read(const struct store_reply *reply, void *arg)
 
 void register_round(struct registration *r)
 {
-	const struct store_op gets[] = {
-		{ .kind = STORE_GET, .key = r->node_key },
-		{ .kind = STORE_GET, .key = r->status_key, .keys_only = true },
-		{ .kind = STORE_GET, .key = r->removed_key },
-		{ .kind = STORE_GET, .key = r->recovery_key },
-	};
-	const struct store_txn txn = { .success = gets,
-				       .n_success = ARRAY_SIZE(gets),
+	const struct store_txn txn = { TXN_THEN(op_get(r->node_key), op_get_key(r->status_key),
+						op_get(r->removed_key), op_get(r->recovery_key)),
 				       .repeatable = true };
 
 	if (r->call)

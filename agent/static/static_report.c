@@ -11,6 +11,7 @@
 #include "agent/static/static_status.h"
 #include "lib/base/backoff.h"
 #include "lib/model/keys.h"
+#include "lib/store/txn.h"
 
 #define SLACK_MS   1000
 #define TIMEOUT_MS 8000
@@ -90,42 +91,35 @@ typedef bool needs_fn(struct static_report *r, const struct static_entry *e);
 static int send_batch(struct static_report *r, enum store_op_kind kind, needs_fn *needs,
 		      const struct fence *fence, store_reply_fn *fn)
 {
-	AUTO(free) char(*keys)[KEY_FULL_TEXT] = calloc(AT_ONCE, sizeof(*keys));
-	struct store_op ops[AT_ONCE];
-	const struct store_compare ours = { .key = fence->key,
-					    .target = STORE_CREATE_REVISION,
-					    .relation = STORE_EQUAL,
-					    .number = fence->create_revision };
-	int rc = keys ? 0 : -ENOMEM;
+	AUTO_DONE(txn_done) struct txn batch = { 0 };
+	struct store_txn txn;
+	int rc = 0;
 
+	txn_if(&batch, if_created(fence->key, fence->create_revision));
 	for (size_t i = 0; rc == 0 && i < r->o.entries->n && r->n < AT_ONCE; i++) {
 		const struct static_entry *e = r->o.entries->v[i];
-		struct store_op *op = &ops[r->n];
+		char key[KEY_FULL_TEXT];
 
 		if (!needs(r, e))
 			continue;
-		rc = status_key(r, e->name, keys[r->n]);
-		*op = (struct store_op){ .kind = kind, .key = keys[r->n] };
+		rc = status_key(r, e->name, key);
 		r->names[r->n] = strdup(e->name);
-		if (kind == STORE_PUT) {
-			r->texts[r->n] = strdup(e->status);
-			op->value = r->texts[r->n];
-			op->value_len = op->value ? strlen(op->value) : 0;
-		}
-		if (!r->names[r->n] || (kind == STORE_PUT && !r->texts[r->n]))
+		r->texts[r->n] = kind == STORE_PUT ? strdup(e->status) : NULL;
+		if (rc == 0 && !r->names[r->n])
 			rc = -ENOMEM;
+		if (rc == 0)
+			txn_then(&batch, kind == STORE_PUT      ? op_put(key, r->texts[r->n])
+					 : kind == STORE_DELETE ? op_delete(key)
+								: op_get(key));
 		r->n++;
 	}
 	if (rc == 0 && r->n == 0)
 		return 0;
-	if (rc == 0)
-		rc = store_txn(r->o.store,
-			       &(struct store_txn){ .compares = &ours,
-						    .n_compares = 1,
-						    .success = ops,
-						    .n_success = r->n,
-						    .repeatable = true },
-			       TIMEOUT_MS, fn, r, &r->call);
+	if (rc == 0 && batch.failed)
+		rc = -ENOMEM;
+	txn = txn_of(&batch);
+	txn.repeatable = true;
+	rc = rc ?: store_txn(r->o.store, &txn, TIMEOUT_MS, fn, r, &r->call);
 	if (rc < 0)
 		forget_sent(r);
 	return rc < 0 ? rc : 1;
@@ -271,23 +265,9 @@ static int remove_record(struct static_report *r, struct static_entry *e)
 	/* Asked again now and then, for as long as the record is there. */
 	e->remove_at = timers_now(r->o.timers) + 2 * LEAVE * (uint64_t)r->o.rest;
 	return store_txn(r->o.store,
-			 &(struct store_txn){
-				 .compares =
-					 (struct store_compare[]){
-						 { .key = key,
-						   .target = STORE_MOD_REVISION,
-						   .relation = STORE_EQUAL,
-						   .number = e->mod_revision },
-						 { .key = statuses,
-						   .range_end = end,
-						   .target = STORE_CREATE_REVISION,
-						   .relation = STORE_EQUAL,
-						   .number = 0 },
-					 },
-				 .n_compares = 2,
-				 .success = &(struct store_op){ .kind = STORE_DELETE, .key = key },
-				 .n_success = 1,
-				 .repeatable = true },
+			 &(struct store_txn){ TXN_IF(if_unchanged(key, e->mod_revision),
+						     if_none_made_after(statuses, end, 0)),
+					      TXN_THEN(op_delete(key)), .repeatable = true },
 			 TIMEOUT_MS, on_removed, r, &r->call) < 0
 		       ? -ENOMEM
 		       : 1;

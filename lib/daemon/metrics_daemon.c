@@ -25,7 +25,7 @@ void metrics_etcd(struct metrics *m, const struct store_stats *stats, bool conne
 		       "From a request to a member of etcd to its answer or its end.");
 	metrics_histogram(m, NULL, &stats->duration);
 	metrics_family(m, "roost_etcd_reconnects_total", METRIC_COUNTER,
-		       "How often the watch stream was lost and opened anew.");
+		       "How often the watch stream was lost and opened again.");
 	metrics_count(m, NULL, stats->reconnects);
 	metrics_family(m, "roost_etcd_events_total", METRIC_COUNTER,
 		       "Changes of keys that the watches brought.");

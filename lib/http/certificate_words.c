@@ -15,7 +15,7 @@ bool certificate_words(const struct certificate *c, const char *what, const char
 		return false;
 	*ret_level = LOG_LEVEL_ERROR;
 	if (now < c->not_before)
-		err_set(ret, 0, "%s is valid only from %s on: see to the clocks, or %s", what,
+		err_set(ret, 0, "%s is valid only from %s on: check the clocks, or %s", what,
 			clock_utc_of(c->not_before, time), todo);
 	else if (left <= 0)
 		err_set(ret, 0, "%s expired on %s: %s", what, clock_utc_of(c->not_after, time),

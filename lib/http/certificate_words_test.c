@@ -47,7 +47,7 @@ static void an_invalid_one_is_an_error(void **unused)
 	says(-DAY, 0, LOG_LEVEL_ERROR, "/c.crt expired on 2026-11-17T00:00:00Z: renew it");
 	says(-2 * DAY, -DAY, LOG_LEVEL_ERROR, "/c.crt expired on 2026-11-16T00:00:00Z: renew it");
 	says(DAY, 100 * DAY, LOG_LEVEL_ERROR,
-	     "/c.crt is valid only from 2026-11-18T00:00:00Z on: see to the clocks, or renew it");
+	     "/c.crt is valid only from 2026-11-18T00:00:00Z on: check the clocks, or renew it");
 }
 
 static void an_unknown_one_is_not_spoken_of(void **unused)
