@@ -116,7 +116,7 @@ def test_every_row_of_the_api(server, etcd):
     for cursor in ("0", "1", "999999999"):
         got = c.next(cursor)
         assert got["events"] == [] and len(got["snapshot"]) == 2
-    assert "no cursor" in c.request("GET", "/v1/_/leases?next=x").refused(500)
+    assert "not a cursor" in c.request("GET", "/v1/_/leases?next=x").refused(500)
     # One lease: its snapshot, its changes alone, renewals included.
     one = f"/leases/{key}"
     got = c.request("GET", c.base + one).json()
@@ -197,7 +197,7 @@ def test_reservations_networks_and_nodes_with_agents(server, etcd, lab, build):
         "Subnet": "10.5.77.0/24", "Expiration": NEVER, "Attrs": {
             "PublicIP": "192.0.2.1", "BackendType": "vxlan",
             "BackendData": {"VNI": 4096, "VtepMAC": MAC % 1}}}}]
-    assert "whose agent alone" in c.request("DELETE", "/v1/_/leases/10.5.77.0-24").refused(500)
+    assert "only its agent" in c.request("DELETE", "/v1/_/leases/10.5.77.0-24").refused(500)
     assert "lease taken" in c.renew({**added[0]["lease"]}).refused(500)
     assert len(listed()) == 1
     cursor = c.snapshot()["cursor"]
@@ -347,7 +347,7 @@ def test_tls_with_client_certificates(lab, etcd, build):
         good.acquire("192.0.2.7")
         assert p.answer().json()["events"]
     s.stop()
-    for flags, sentence in ((("--lease-cert", cert.cert), "go together"),
+    for flags, sentence in ((("--lease-cert", cert.cert), "need each other"),
                             (("--lease-client-ca", ca.cert), "needs --lease-cert"),
                             (("--lease-cert", cert.cert, "--lease-key", cert.key), "server.key")):
         done = node.run([build / "roost-controller", *etcd.flags(), "--lease-listen", "10253", *flags],
