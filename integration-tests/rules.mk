@@ -1,5 +1,5 @@
 TOOLS += store-driver
-PROGRAM_SRCS.store-driver := integration-tests/tools/store_driver.c
+PROGRAM_SRCS.store-driver := integration-tests/tools/store_driver.c integration-tests/tools/json_lines.c
 
 TOOLS += store-bench
 PROGRAM_SRCS.store-bench := integration-tests/bench/store_bench.c
@@ -49,13 +49,13 @@ PROGRAM_SRCS.mustache-spec := integration-tests/tools/mustache_spec.c
 TOOLS += mustache-bench
 PROGRAM_SRCS.mustache-bench := integration-tests/bench/mustache_bench.c
 TOOLS += bird-driver
-PROGRAM_SRCS.bird-driver := integration-tests/tools/bird_driver.c
+PROGRAM_SRCS.bird-driver := integration-tests/tools/bird_driver.c integration-tests/tools/json_lines.c
 
 TOOLS += reach-bench
 PROGRAM_SRCS.reach-bench := integration-tests/bench/reach_bench.c integration-tests/bench/figures.c
 
 TOOLS += kube-driver
-PROGRAM_SRCS.kube-driver := integration-tests/tools/kube_driver.c
+PROGRAM_SRCS.kube-driver := integration-tests/tools/kube_driver.c integration-tests/tools/json_lines.c
 
 TOOLS += lease-load
 PROGRAM_SRCS.lease-load := integration-tests/tools/lease_load.c

@@ -20,9 +20,10 @@ static void put(struct mirror *m, const char *key, const char *value)
 	struct store_kv kv = { .key = key,
 			       .value = value,
 			       .value_len = strlen(value),
-			       .create_revision = ++revision,
-			       .mod_revision = revision };
+			       .create_revision = revision + 1,
+			       .mod_revision = revision + 1 };
 
+	revision++;
 	assert_int_equal(mirror_put(m, key, &kv), 0);
 	m->revision = revision;
 }

@@ -12,18 +12,14 @@
     watch.state, watch.events, watch.syncs              # watch.check(): none twice, rising
     store.wait_notice("trouble"); store.stats()["endpoint"]
 
-The operations are those of tools/store_driver.c. One thread reads what the driver says;
-all waiting is for that, none by time. The end of the test insists on exit 0, so that the
-sanitizers' checks at exit count.
+The operations are those of tools/store_driver.c.
 """
 
 import collections
-import json
-import subprocess
-import threading
 import time
 
 from . import process
+from .lines import JsonLines
 
 Event = collections.namedtuple("Event", "kind key value revision at")
 Event.__doc__ = """kind: "put" or "deleted"; at: time.monotonic() of its arrival."""
@@ -138,7 +134,7 @@ class Watch:
         self.store.send(id=self.id, op="unwatch")
 
 
-class StoreDriver:
+class StoreDriver(JsonLines):
     """One store-driver process."""
 
     def __init__(self, lab, program, flags, node=None, name="store"):
@@ -146,39 +142,23 @@ class StoreDriver:
         does for unix sockets."""
         # The programs call it --etcd-cacert, the driver --cacert.
         flags = [str(f).replace("--etcd-", "--", 1) for f in flags]
-        self.lab, self.name = lab, f"{node.name}.{name}" if node else name
-        self.log_path = lab.log_path(self.name)
-        command = [program, *flags]
-        with open(self.log_path, "ab") as log:
-            kwargs = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": log}
-            if node:
-                self._popen = node.popen(command, **kwargs)
-            else:
-                self._popen = process.popen(process.command(command),
-                                            env=process.environment(lab.id), **kwargs)
-                lab.popens.append(self._popen)
-        self.pid = self._popen.pid
-        self.changed = threading.Condition()
+        self.lab = lab
         self.notices, self.watches = [], {}
-        self._calls, self._stats, self._next_id, self._ended = {}, {}, 1, False
-        self._broken = None  # what the reader could not make sense of
-        self._reader = threading.Thread(target=self._read, name=f"{self.name} reader", daemon=True)
-        self._reader.start()
+        self._calls, self._stats, self._next_id = {}, {}, 1
+        name = f"{node.name}.{name}" if node else name
+        super().__init__(name, lab.log_path(name), node.popen if node else self._on_host,
+                         [program, *flags])
+
+    def _on_host(self, command, **kwargs):
+        started = process.popen(process.command(command), env=process.environment(self.lab.id),
+                                **kwargs)
+        self.lab.popens.append(started)
+        return started
+
+    def said_last(self):
+        return f"notices: {self.notices[-5:]}"
 
     # --- what it says ---------------------------------------------------------------------------
-
-    def _read(self):
-        try:
-            for line in self._popen.stdout:
-                message = json.loads(line.decode(errors="surrogateescape"))
-                with self.changed:
-                    self._take(message, time.monotonic())
-                    self.changed.notify_all()
-        except Exception as e:  # whoever waits shall see it
-            self._broken = e
-        with self.changed:
-            self._ended = True
-            self.changed.notify_all()
 
     def _take(self, message, at):
         if "notice" in message:
@@ -194,16 +174,6 @@ class StoreDriver:
             kind = next(k for k in ("put", "deleted", "in_sync") if k in message)
             self.watches[message[kind]].take(message, at)
 
-    def wait(self, fn, timeout=30, what=""):
-        """Until fn() is true; it is asked whenever the driver has said something."""
-        with self.changed:
-            self.changed.wait_for(lambda: self._ended or fn(), timeout)
-            result = fn()
-            assert result or not self._ended, \
-                f"the driver ended while waiting for {what}: {self._broken or self.log}"
-            assert result, f"waited {timeout} s for {what}; notices: {self.notices[-5:]}"
-            return result
-
     def wait_notice(self, name, n=1, timeout=30):
         """Until the n-th notice of this name; returns it."""
         self.wait(lambda: self.count_notices(name) >= n, timeout, f"notice {name} no. {n}")
@@ -212,15 +182,7 @@ class StoreDriver:
     def count_notices(self, name):
         return sum(x.name == name for x in self.notices)
 
-    @property
-    def log(self):
-        return self.log_path.read_text(errors="replace")
-
     # --- what it is told ------------------------------------------------------------------------
-
-    def send(self, **command):
-        self._popen.stdin.write(json.dumps(command).encode() + b"\n")
-        self._popen.stdin.flush()
 
     def _id(self):
         self._next_id += 1
@@ -256,40 +218,3 @@ class StoreDriver:
         self.send(id=id, op="stats")
         self.wait(lambda: id in self._stats, 10, "stats")
         return self._stats.pop(id)
-
-    # --- the end --------------------------------------------------------------------------------
-
-    @property
-    def alive(self):
-        return self._popen.poll() is None
-
-    def kill(self):
-        self._popen.kill()
-        self._popen.wait()
-        self._close_pipes()
-
-    def close(self, timeout=20):
-        """Quit and insist on exit 0: the sanitizers speak at the end."""
-        if self._popen.stdin.closed:
-            return
-        try:
-            self.send(op="quit")
-            code = self._popen.wait(timeout)
-        except BrokenPipeError:
-            code = self._popen.wait(timeout)
-        except subprocess.TimeoutExpired:
-            self._popen.kill()
-            self._popen.wait()
-            raise AssertionError(f"{self.name} did not quit within {timeout} s") from None
-        finally:
-            self._close_pipes()
-        assert code == 0, f"{self.name}: exit {code}\n{self.log}"
-        assert self._broken is None, f"{self.name} said something odd: {self._broken!r}"
-
-    def _close_pipes(self):
-        self._reader.join(10)
-        for pipe in self._popen.stdin, self._popen.stdout:
-            try:
-                pipe.close()
-            except BrokenPipeError:
-                pass

@@ -19,6 +19,7 @@
 
 #include "confd/bird/bird_check.h"
 #include "confd/bird/bird_show.h"
+#include "integration-tests/tools/json_lines.h"
 
 struct driver {
 	sd_event *event;
@@ -33,23 +34,6 @@ struct request {
 
 /* --- output --------------------------------------------------------------------------------- */
 
-static void add_text(struct json_object *o, const char *name, const char *text)
-{
-	json_object_object_add(o, name, json_object_new_string(text));
-}
-
-static void add_number(struct json_object *o, const char *name, uint64_t n)
-{
-	json_object_object_add(o, name, json_object_new_uint64(n));
-}
-
-static void emit(struct json_object *o)
-{
-	puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN));
-	fflush(stdout);
-	json_object_put(o);
-}
-
 static struct json_object *answer_to(struct request *q)
 {
 	struct json_object *o = json_object_new_object();
@@ -61,7 +45,7 @@ static struct json_object *answer_to(struct request *q)
 
 static void add_err(struct json_object *o, int err)
 {
-	add_text(o, "err", err ? strerrorname_np(-err) : "");
+	line_text(o, "err", err ? strerrorname_np(-err) : "");
 }
 
 static void on_connected(const struct bird_version *v, void *arg)
@@ -70,18 +54,18 @@ static void on_connected(const struct bird_version *v, void *arg)
 	char text[64];
 
 	snprintf(text, sizeof(text), "%u.%u.%u", v->major, v->minor, v->patch);
-	add_text(o, "event", "connected");
-	add_text(o, "text", text);
-	emit(o);
+	line_text(o, "event", "connected");
+	line_text(o, "text", text);
+	line_end(o);
 }
 
 static void on_disconnected(const char *reason, void *arg)
 {
 	struct json_object *o = json_object_new_object();
 
-	add_text(o, "event", "disconnected");
-	add_text(o, "text", reason);
-	emit(o);
+	line_text(o, "event", "disconnected");
+	line_text(o, "text", reason);
+	line_end(o);
 }
 
 static void on_reply(int err, const struct bird_reply *reply, void *arg)
@@ -90,20 +74,20 @@ static void on_reply(int err, const struct bird_reply *reply, void *arg)
 
 	add_err(o, err);
 	if (!err) {
-		add_number(o, "code", (uint64_t)reply->code);
-		add_text(o, "text", reply->text);
-		add_number(o, "bytes", reply->len);
+		line_number(o, "code", reply->code);
+		line_text(o, "text", reply->text);
+		line_number(o, "bytes", (int64_t)reply->len);
 	}
-	emit(o);
+	line_end(o);
 }
 
 static void on_configured(enum bird_outcome outcome, const char *words, void *arg)
 {
 	struct json_object *o = answer_to(arg);
 
-	add_text(o, "outcome", bird_outcome_name(outcome));
-	add_text(o, "words", words);
-	emit(o);
+	line_text(o, "outcome", bird_outcome_name(outcome));
+	line_text(o, "words", words);
+	line_end(o);
 }
 
 static void on_checked(int err, const char *words, void *arg)
@@ -111,20 +95,20 @@ static void on_checked(int err, const char *words, void *arg)
 	struct json_object *o = answer_to(arg);
 
 	add_err(o, err);
-	add_text(o, "words", words);
-	emit(o);
+	line_text(o, "words", words);
+	line_end(o);
 }
 
 static struct json_object *channel_object(const struct bird_channel *c)
 {
 	struct json_object *o = json_object_new_object();
 
-	add_text(o, "name", c->name);
-	add_text(o, "state", c->state);
-	add_text(o, "table", c->table);
-	add_number(o, "imported", c->imported);
-	add_number(o, "exported", c->exported);
-	add_number(o, "preferred", c->preferred);
+	line_text(o, "name", c->name);
+	line_text(o, "state", c->state);
+	line_text(o, "table", c->table);
+	line_number(o, "imported", c->imported);
+	line_number(o, "exported", c->exported);
+	line_number(o, "preferred", c->preferred);
 	return o;
 }
 
@@ -134,15 +118,15 @@ static struct json_object *protocol_object(const struct bird_protocols *list,
 	const struct bird_channel *c = bird_protocol_channels(list, p);
 	struct json_object *o = json_object_new_object(), *channels = json_object_new_array();
 
-	add_text(o, "name", p->name);
-	add_text(o, "proto", p->proto);
-	add_text(o, "state", p->state);
-	add_text(o, "since", p->since);
-	add_text(o, "info", p->info);
-	add_text(o, "bgp_state", p->bgp_state);
-	add_text(o, "neighbor", p->neighbor);
-	add_text(o, "last_error", p->last_error);
-	add_number(o, "neighbor_as", p->neighbor_as);
+	line_text(o, "name", p->name);
+	line_text(o, "proto", p->proto);
+	line_text(o, "state", p->state);
+	line_text(o, "since", p->since);
+	line_text(o, "info", p->info);
+	line_text(o, "bgp_state", p->bgp_state);
+	line_text(o, "neighbor", p->neighbor);
+	line_text(o, "last_error", p->last_error);
+	line_number(o, "neighbor_as", p->neighbor_as);
 	for (size_t i = 0; i < p->n_channels; i++)
 		json_object_array_add(channels, channel_object(&c[i]));
 	json_object_object_add(o, "channels", channels);
@@ -165,8 +149,8 @@ static void add_view(struct json_object *o, struct bird_answer *a)
 
 	switch (a->view) {
 	case BIRD_VIEW_STATUS:
-		add_text(o, "router_id", a->status.router_id);
-		add_text(o, "state", a->status.state);
+		line_text(o, "router_id", a->status.router_id);
+		line_text(o, "state", a->status.state);
 		break;
 	case BIRD_VIEW_PROTOCOLS:
 	case BIRD_VIEW_PROTOCOLS_ALL:
@@ -178,8 +162,8 @@ static void add_view(struct json_object *o, struct bird_answer *a)
 		for (size_t i = 0; i < a->counts.n; i++) {
 			struct json_object *count = json_object_new_object();
 
-			add_text(count, "table", a->counts.v[i].table);
-			add_number(count, "routes", a->counts.v[i].routes);
+			line_text(count, "table", a->counts.v[i].table);
+			line_number(count, "routes", a->counts.v[i].routes);
 			json_object_array_add(list, count);
 		}
 		break;
@@ -199,10 +183,10 @@ static void on_answer(struct bird_answer *a, void *arg)
 	struct json_object *o = answer_to(arg);
 
 	add_err(o, a->err);
-	add_text(o, "words", a->words);
+	line_text(o, "words", a->words);
 	if (!a->err)
 		add_view(o, a);
-	emit(o);
+	line_end(o);
 }
 
 /* --- input ---------------------------------------------------------------------------------- */

@@ -23,8 +23,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "integration-tests/tools/json_lines.h"
 #include "lib/etcd/store_etcd.h"
-#include "lib/json/json_stream.h"
 #include "lib/store/store_stats.h"
 
 #define MAX_WATCHES 64
@@ -32,7 +32,6 @@
 struct driver {
 	sd_event *event;
 	struct store *store;
-	struct json_stream *commands;
 	struct watch {
 		struct driver *driver;
 		struct store_watch *handle;
@@ -51,14 +50,6 @@ struct request {
 
 /* --- output --------------------------------------------------------------------------------- */
 
-static void emit(struct json_object *o)
-{
-	puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN |
-						       JSON_C_TO_STRING_NOSLASHESCAPE));
-	fflush(stdout);
-	json_object_put(o);
-}
-
 static struct json_object *about(const char *kind, int64_t id)
 {
 	struct json_object *o = json_object_new_object();
@@ -67,32 +58,17 @@ static struct json_object *about(const char *kind, int64_t id)
 	return o;
 }
 
-static void add_text(struct json_object *o, const char *name, const char *text)
-{
-	json_object_object_add(o, name, json_object_new_string(text));
-}
-
-static void add_number(struct json_object *o, const char *name, int64_t n)
-{
-	json_object_object_add(o, name, json_object_new_int64(n));
-}
-
-static void add_bool(struct json_object *o, const char *name, bool v)
-{
-	json_object_object_add(o, name, json_object_new_boolean(v));
-}
-
 static struct json_object *kv_object(const struct store_kv *kv)
 {
 	struct json_object *o = json_object_new_object();
 
-	add_text(o, "key", kv->key);
+	line_text(o, "key", kv->key);
 	json_object_object_add(o, "value",
 			       json_object_new_string_len(kv->value, (int)kv->value_len));
-	add_number(o, "create", kv->create_revision);
-	add_number(o, "mod", kv->mod_revision);
-	add_number(o, "version", kv->version);
-	add_number(o, "lease", kv->lease);
+	line_number(o, "create", kv->create_revision);
+	line_number(o, "mod", kv->mod_revision);
+	line_number(o, "version", kv->version);
+	line_number(o, "lease", kv->lease);
 	return o;
 }
 
@@ -100,20 +76,20 @@ static void add_reply(struct json_object *o, const struct store_reply *reply, bo
 {
 	struct json_object *ops = json_object_new_array();
 
-	add_text(o, "err", reply->err ? strerrorname_np(-reply->err) : "");
-	add_text(o, "text", reply->text);
-	add_bool(o, "unknown", reply->unknown);
-	add_bool(o, "succeeded", reply->succeeded);
-	add_number(o, "revision", reply->revision);
-	add_number(o, "lease", reply->lease);
-	add_number(o, "ttl", reply->ttl);
+	line_text(o, "err", reply->err ? strerrorname_np(-reply->err) : "");
+	line_text(o, "text", reply->text);
+	line_bool(o, "unknown", reply->unknown);
+	line_bool(o, "succeeded", reply->succeeded);
+	line_number(o, "revision", reply->revision);
+	line_number(o, "lease", reply->lease);
+	line_number(o, "ttl", reply->ttl);
 	for (size_t i = 0; !quiet && i < reply->n_ops; i++) {
 		struct json_object *op = json_object_new_object();
 		struct json_object *kvs = json_object_new_array();
 
 		for (size_t k = 0; k < reply->ops[i].n; k++)
 			json_object_array_add(kvs, kv_object(&reply->ops[i].kvs[k]));
-		add_number(op, "count", reply->ops[i].count);
+		line_number(op, "count", reply->ops[i].count);
 		json_object_object_add(op, "kvs", kvs);
 		json_object_array_add(ops, op);
 	}
@@ -131,9 +107,9 @@ static void on_reply(const struct store_reply *reply, void *arg)
 		return;
 	o = about("reply", q->id);
 	add_reply(o, reply, q->quiet);
-	add_number(o, "keys", (int64_t)q->keys);
-	add_bool(o, "more", reply->more);
-	emit(o);
+	line_number(o, "keys", (int64_t)q->keys);
+	line_bool(o, "more", reply->more);
+	line_end(o);
 	if (!reply->more)
 		free(q);
 }
@@ -144,11 +120,11 @@ static void on_settled(const struct store_settled *settled, void *arg)
 	struct json_object *o = about("reply", q->id);
 
 	add_reply(o, settled->reply, false);
-	add_text(o, "outcome", store_outcome_name(settled->outcome));
-	add_bool(o, "was_lost", settled->was_lost);
-	add_number(o, "fence_revision", settled->fence_revision);
+	line_text(o, "outcome", store_outcome_name(settled->outcome));
+	line_bool(o, "was_lost", settled->was_lost);
+	line_number(o, "fence_revision", settled->fence_revision);
 	json_object_object_add(o, "witness", settled->witness ? kv_object(settled->witness) : NULL);
-	emit(o);
+	line_end(o);
 	free(q);
 }
 
@@ -162,7 +138,7 @@ static void on_put(const struct store_kv *kv, void *arg)
 		return;
 	o = about("put", w->id);
 	json_object_object_add(o, "kv", kv_object(kv));
-	emit(o);
+	line_end(o);
 }
 
 static void on_deleted(const char *key, int64_t revision, void *arg)
@@ -174,9 +150,9 @@ static void on_deleted(const char *key, int64_t revision, void *arg)
 	if (w->quiet)
 		return;
 	o = about("deleted", w->id);
-	add_text(o, "key", key);
-	add_number(o, "revision", revision);
-	emit(o);
+	line_text(o, "key", key);
+	line_number(o, "revision", revision);
+	line_end(o);
 }
 
 static void on_in_sync(int64_t revision, void *arg)
@@ -184,43 +160,22 @@ static void on_in_sync(int64_t revision, void *arg)
 	struct watch *w = arg;
 	struct json_object *o = about("in_sync", w->id);
 
-	add_number(o, "revision", revision);
-	add_number(o, "puts", (int64_t)w->puts);
-	add_number(o, "deletes", (int64_t)w->deletes);
-	emit(o);
+	line_number(o, "revision", revision);
+	line_number(o, "puts", (int64_t)w->puts);
+	line_number(o, "deletes", (int64_t)w->deletes);
+	line_end(o);
 }
 
 static void on_notice(enum store_notice notice, const char *text, void *arg)
 {
 	struct json_object *o = json_object_new_object();
 
-	add_text(o, "notice", store_notice_name(notice));
-	add_text(o, "text", text);
-	emit(o);
+	line_text(o, "notice", store_notice_name(notice));
+	line_text(o, "text", text);
+	line_end(o);
 }
 
 /* --- input ---------------------------------------------------------------------------------- */
-
-static const char *text_of(struct json_object *o, const char *name)
-{
-	struct json_object *v;
-
-	return json_object_object_get_ex(o, name, &v) && v ? json_object_get_string(v) : NULL;
-}
-
-static int64_t number_of(struct json_object *o, const char *name)
-{
-	struct json_object *v;
-
-	return json_object_object_get_ex(o, name, &v) ? json_object_get_int64(v) : 0;
-}
-
-static bool flag_of(struct json_object *o, const char *name)
-{
-	struct json_object *v;
-
-	return json_object_object_get_ex(o, name, &v) && json_object_get_boolean(v);
-}
 
 static size_t take_ops(struct json_object *command, const char *name, struct store_op *ops)
 {
@@ -235,22 +190,22 @@ static size_t take_ops(struct json_object *command, const char *name, struct sto
 		struct store_op *op = &ops[i];
 
 		*op = (struct store_op){ .kind = STORE_GET };
-		if ((op->key = text_of(o, "put")))
+		if ((op->key = command_text(o, "put")))
 			op->kind = STORE_PUT;
-		else if ((op->key = text_of(o, "delete")))
+		else if ((op->key = command_text(o, "delete")))
 			op->kind = STORE_DELETE;
 		else
-			op->key = text_of(o, "get");
-		op->value = text_of(o, "value") ?: "";
+			op->key = command_text(o, "get");
+		op->value = command_text(o, "value") ?: "";
 		op->value_len = strlen(op->value);
-		op->lease = number_of(o, "lease");
-		op->range_end = text_of(o, "range_end");
-		op->keep_value = flag_of(o, "keep_value");
-		op->keep_lease = flag_of(o, "keep_lease");
-		op->keys_only = flag_of(o, "keys_only");
-		op->count_only = flag_of(o, "count_only");
-		op->newest_first = flag_of(o, "newest_first");
-		op->limit = number_of(o, "limit");
+		op->lease = command_number(o, "lease");
+		op->range_end = command_text(o, "range_end");
+		op->keep_value = command_flag(o, "keep_value");
+		op->keep_lease = command_flag(o, "keep_lease");
+		op->keys_only = command_flag(o, "keys_only");
+		op->count_only = command_flag(o, "count_only");
+		op->newest_first = command_flag(o, "newest_first");
+		op->limit = command_number(o, "limit");
 	}
 	return n;
 }
@@ -269,16 +224,16 @@ static size_t take_compares(struct json_object *command, struct store_compare *c
 		struct json_object *o = json_object_array_get_idx(list, i);
 		struct store_compare *c = &compares[i];
 
-		*c = (struct store_compare){ .key = text_of(o, "key") };
-		c->range_end = text_of(o, "range_end");
-		c->number = number_of(o, "number");
-		c->value = text_of(o, "value") ?: "";
+		*c = (struct store_compare){ .key = command_text(o, "key") };
+		c->range_end = command_text(o, "range_end");
+		c->number = command_number(o, "number");
+		c->value = command_text(o, "value") ?: "";
 		c->value_len = strlen(c->value);
 		for (unsigned t = 0; t < ARRAY_SIZE(targets); t++)
-			if (strcmp(text_of(o, "target") ?: "", targets[t]) == 0)
+			if (strcmp(command_text(o, "target") ?: "", targets[t]) == 0)
 				c->target = t;
 		for (unsigned t = 0; t < ARRAY_SIZE(relations); t++)
-			if (strcmp(text_of(o, "relation") ?: "=", relations[t]) == 0)
+			if (strcmp(command_text(o, "relation") ?: "=", relations[t]) == 0)
 				c->relation = t;
 	}
 	return n;
@@ -296,21 +251,21 @@ static int do_txn(struct driver *d, struct json_object *command, struct request 
 		.n_success = take_ops(command, "success", success),
 		.failure = failure,
 		.n_failure = take_ops(command, "failure", failure),
-		.repeatable = flag_of(command, "repeatable"),
+		.repeatable = command_flag(command, "repeatable"),
 	};
 
 	if (json_object_object_get_ex(command, "fence", &fence))
 		return store_txn_settled(d->store, &txn, (size_t)json_object_get_int64(fence),
-					 (size_t)number_of(command, "witness"), on_settled, q,
+					 (size_t)command_number(command, "witness"), on_settled, q,
 					 NULL);
-	return store_txn(d->store, &txn, (uint32_t)number_of(command, "timeout"), on_reply, q,
+	return store_txn(d->store, &txn, (uint32_t)command_number(command, "timeout"), on_reply, q,
 			 NULL);
 }
 
 static int do_watch(struct driver *d, struct json_object *command, int64_t id)
 {
 	static const struct store_watch_handlers handlers = { on_put, on_deleted, on_in_sync };
-	const char *key = text_of(command, "key");
+	const char *key = command_text(command, "key");
 	AUTO(free) char *end = store_prefix_end(key);
 
 	for (size_t i = 0; i < MAX_WATCHES; i++) {
@@ -318,7 +273,9 @@ static int do_watch(struct driver *d, struct json_object *command, int64_t id)
 
 		if (w->handle)
 			continue;
-		*w = (struct watch){ .driver = d, .id = id, .quiet = flag_of(command, "quiet") };
+		*w = (struct watch){ .driver = d,
+				     .id = id,
+				     .quiet = command_flag(command, "quiet") };
 		return store_watch(d->store, key, end, &handlers, w, &w->handle);
 	}
 	return -ENOSPC;
@@ -331,59 +288,46 @@ static void do_unwatch(struct driver *d, int64_t id)
 			store_unwatch(TAKE(d->watches[i].handle));
 }
 
-/* getrusage() would count what the parent had before exec as well. */
-static int64_t peak_rss_kib(void)
-{
-	AUTO(fclose) FILE *f = fopen("/proc/self/status", "re");
-	char line[128];
-	long kib = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		if (strncmp(line, "VmHWM:", 6) == 0)
-			kib = strtol(line + 6, NULL, 10);
-	return kib;
-}
-
 static void do_stats(const struct driver *d, int64_t id)
 {
 	struct json_object *o = about("stats", id);
 	struct store_stats s;
 
 	store_stats(d->store, &s);
-	add_number(o, "requests", (int64_t)s.requests);
-	add_number(o, "failed_attempts", (int64_t)s.failed_attempts);
-	add_number(o, "logins", (int64_t)s.logins);
-	add_number(o, "streams", (int64_t)s.streams);
-	add_number(o, "events", (int64_t)s.events);
-	add_number(o, "lists", (int64_t)s.lists);
-	add_number(o, "revision", s.revision);
-	add_text(o, "endpoint", s.endpoint);
-	add_number(o, "peak_rss_kib", peak_rss_kib());
-	emit(o);
+	line_number(o, "requests", (int64_t)s.requests);
+	line_number(o, "failed_attempts", (int64_t)s.failed_attempts);
+	line_number(o, "logins", (int64_t)s.logins);
+	line_number(o, "streams", (int64_t)s.streams);
+	line_number(o, "events", (int64_t)s.events);
+	line_number(o, "lists", (int64_t)s.lists);
+	line_number(o, "revision", s.revision);
+	line_text(o, "endpoint", s.endpoint);
+	line_number(o, "peak_rss_kib", peak_rss_kib());
+	line_end(o);
 }
 
 static int do_request(struct driver *d, struct json_object *c, const char *op, struct request *q)
 {
-	uint32_t timeout = (uint32_t)number_of(c, "timeout");
-	const char *key = text_of(c, "key");
-	int64_t lease = number_of(c, "lease");
+	uint32_t timeout = (uint32_t)command_number(c, "timeout");
+	const char *key = command_text(c, "key");
+	int64_t lease = command_number(c, "lease");
 
 	if (strcmp(op, "put") == 0)
-		return store_put(d->store, key, text_of(c, "value") ?: "", lease, timeout, on_reply,
-				 q, NULL);
+		return store_put(d->store, key, command_text(c, "value") ?: "", lease, timeout,
+				 on_reply, q, NULL);
 	if (strcmp(op, "get") == 0)
 		return store_get(d->store, key, timeout, on_reply, q, NULL);
 	if (strcmp(op, "delete") == 0)
-		return store_delete(d->store, key, text_of(c, "range_end"), timeout, on_reply, q,
-				    NULL);
+		return store_delete(d->store, key, command_text(c, "range_end"), timeout, on_reply,
+				    q, NULL);
 	if (strcmp(op, "list") == 0) {
 		AUTO(free) char *end = store_prefix_end(key);
 
 		return store_list(d->store, key, end, timeout, on_reply, q, NULL);
 	}
 	if (strcmp(op, "grant") == 0)
-		return store_lease_grant(d->store, lease, number_of(c, "ttl"), timeout, on_reply, q,
-					 NULL);
+		return store_lease_grant(d->store, lease, command_number(c, "ttl"), timeout,
+					 on_reply, q, NULL);
 	if (strcmp(op, "keepalive") == 0)
 		return store_lease_keepalive(d->store, lease, timeout, on_reply, q, NULL);
 	if (strcmp(op, "revoke") == 0)
@@ -396,13 +340,11 @@ static int do_request(struct driver *d, struct json_object *c, const char *op, s
 static int on_command(struct json_object *c, void *arg)
 {
 	struct driver *d = arg;
-	const char *op = text_of(c, "op") ?: "";
-	int64_t id = number_of(c, "id");
+	const char *op = command_text(c, "op") ?: "";
+	int64_t id = command_number(c, "id");
 	struct request *q;
 	int r = 0;
 
-	if (strcmp(op, "quit") == 0)
-		return sd_event_exit(d->event, 0);
 	if (strcmp(op, "stats") == 0) {
 		do_stats(d, id);
 	} else if (strcmp(op, "unwatch") == 0) {
@@ -414,7 +356,7 @@ static int on_command(struct json_object *c, void *arg)
 		if (!q)
 			return -ENOMEM;
 		q->id = id;
-		q->quiet = flag_of(c, "quiet");
+		q->quiet = command_flag(c, "quiet");
 		r = do_request(d, c, op, q);
 		if (r < 0)
 			free(q);
@@ -422,24 +364,9 @@ static int on_command(struct json_object *c, void *arg)
 	if (r < 0) {
 		struct json_object *o = about("reply", id);
 
-		add_text(o, "err", strerrorname_np(-r));
-		add_text(o, "text", "refused by the client");
-		emit(o);
-	}
-	return 0;
-}
-
-static int on_stdin(sd_event_source *source, int fd, uint32_t events, void *arg)
-{
-	struct driver *d = arg;
-	char buffer[65536];
-	ssize_t n = read(fd, buffer, sizeof(buffer));
-	struct err err = { "" };
-
-	if (n <= 0 || json_stream_feed(d->commands, buffer, (size_t)n, &err) < 0) {
-		if (err.text[0])
-			fprintf(stderr, "store-driver: %s\n", err.text);
-		return sd_event_exit(d->event, n < 0 || err.text[0]);
+		line_text(o, "err", strerrorname_np(-r));
+		line_text(o, "text", "refused by the client");
+		line_end(o);
 	}
 	return 0;
 }
@@ -513,17 +440,12 @@ int main(int argc, char **argv)
 	if (r >= 0)
 		r = store_etcd_new(d.event, &options, &d.store, &err);
 	if (r >= 0)
-		r = json_stream_new(1 << 24, on_command, &d, &d.commands);
-	if (r >= 0)
-		r = sd_event_add_io(d.event, NULL, STDIN_FILENO, EPOLLIN, on_stdin, &d);
-	if (r >= 0) {
 		store_on_notice(d.store, on_notice, &d);
-		r = sd_event_loop(d.event);
-	}
+	if (r >= 0)
+		r = json_lines_run(d.event, on_command, &d);
 	if (r < 0)
 		fprintf(stderr, "store-driver: %s\n", err.text[0] ? err.text : strerror(-r));
 	store_free(d.store);
-	json_stream_free(d.commands);
 	sd_event_unref(d.event);
 	return r == 0 ? 0 : 1;
 }
