@@ -17,7 +17,7 @@
 #include "controller/decide/decide_repairs.h"
 #include "controller/decide/decide_routes.h"
 #include "controller/state/elect.h"
-#include "controller/state/work.h"
+#include "controller/state/plan.h"
 #include "lib/daemon/health.h"
 
 struct keeper;
