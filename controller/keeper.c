@@ -392,13 +392,6 @@ static void on_wake(void *arg)
 	k->o.changed(k->o.arg);
 }
 
-static void on_ended(void *arg)
-{
-	struct keeper *k = arg;
-
-	k->o.changed(k->o.arg);
-}
-
 /* --- life ----------------------------------------------------------------------------------- */
 
 int keeper_start(struct keeper *k)
@@ -471,7 +464,7 @@ int keeper_new(const struct keeper_options *options, struct keeper **ret)
 				       .timers = options->timers,
 				       .elect = options->elect,
 				       .prefix = options->prefix,
-				       .ended = on_ended,
+				       .ended = on_wake,
 				       .arg = k,
 			       },
 			       &k->work);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ctl/records/effective.h"
+#include "lib/base/array.h"
 #include "lib/json/tree.h"
 #include "lib/model/record.h"
 
@@ -196,22 +197,6 @@ struct merge {
 	size_t i, j;
 };
 
-/* The first key that does not come before it. */
-static size_t first_from(const struct ctl_kvs *kvs, const char *key)
-{
-	size_t low = 0, high = kvs->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (strcmp(kvs->v[middle].key, key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* The name of the next node of either list, or NULL. */
 static const char *next(struct merge *m, const struct route_node **ret_node,
 			const struct ctl_kv **ret_status)
@@ -269,7 +254,7 @@ static int on_all(const struct route_view *view, const struct seen *s, struct ta
 	/* No name of ours: nobody reports on it. */
 	if (r < 0)
 		return 0;
-	m.j = first_from(&view->status, beginning);
+	m.j = array_place(view->status.v, view->status.n, x, strcmp(x->key, beginning));
 	while (r == 0 && (name = next(&m, &node, &kv)))
 		r = on_node(s, name, node, kv, t, array);
 	return r;

@@ -50,7 +50,7 @@ static struct ctl_kvs kvs_of(const struct entry *v, size_t n, struct ctl_kv *roo
 					   .value = (char *)(uintptr_t)v[i].value,
 					   .value_len = strlen(v[i].value),
 					   .mod_revision = 7 };
-	return (struct ctl_kvs){ room, n, 10 };
+	return (struct ctl_kvs){ .v = room, .n = n, .revision = 10 };
 }
 #define KVS(v, room) kvs_of(v, ARRAY_SIZE(v), room)
 

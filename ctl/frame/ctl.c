@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/cni/local_client.h"
 #include "lib/daemon/program.h"
 #include "lib/json/json.h"
@@ -41,8 +42,7 @@ void ctl_kvs_done(struct ctl_kvs *kvs)
 		free(kvs->v[i].key);
 		free(kvs->v[i].value);
 	}
-	free(kvs->v);
-	*kvs = (struct ctl_kvs){ 0 };
+	array_done(kvs);
 }
 
 struct reading {
@@ -54,16 +54,10 @@ struct reading {
 static bool take_kv(struct reading *reading, const struct store_kv *kv)
 {
 	struct ctl_kvs *kvs = reading->kvs;
-	struct ctl_kv *new;
+	struct ctl_kv *new = array_add(kvs);
 
-	/* Room doubles whenever it is a full power of two. */
-	if ((kvs->n & (kvs->n - 1)) == 0) {
-		new = reallocarray(kvs->v, kvs->n ? kvs->n * 2 : 1, sizeof(*new));
-		if (!new)
-			return false;
-		kvs->v = new;
-	}
-	new = &kvs->v[kvs->n];
+	if (!new)
+		return false;
 	*new = (struct ctl_kv){
 		.key = strdup(kv->key + reading->prefix),
 		.value = malloc(kv->value_len + 1),
@@ -72,7 +66,6 @@ static bool take_kv(struct reading *reading, const struct store_kv *kv)
 		.mod_revision = kv->mod_revision,
 		.lease = kv->lease,
 	};
-	kvs->n++;
 	if (!new->key || !new->value)
 		return false;
 	memcpy(new->value, kv->value, kv->value_len);
@@ -136,14 +129,9 @@ int ctl_read_one(struct ctl *ctl, const char *key, struct ctl_kvs *ret, struct e
 	return read_range(ctl, key, false, ret, err);
 }
 
-static int compare_key(const void *key, const void *kv)
-{
-	return strcmp(key, ((const struct ctl_kv *)kv)->key);
-}
-
 const struct ctl_kv *ctl_find(const struct ctl_kvs *kvs, const char *key)
 {
-	return kvs->n ? bsearch(key, kvs->v, kvs->n, sizeof(*kvs->v), compare_key) : NULL;
+	return array_find(kvs->v, kvs->n, kv, strcmp(kv->key, key));
 }
 
 /* --- the agent ------------------------------------------------------------------------------ */

@@ -44,7 +44,7 @@ struct ctl_kv {
 };
 struct ctl_kvs {
 	struct ctl_kv *v;
-	size_t n;
+	size_t n, room;
 	int64_t revision; /* of etcd when it was read */
 };
 void ctl_kvs_done(struct ctl_kvs *kvs);

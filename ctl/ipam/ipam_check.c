@@ -11,7 +11,6 @@
 #include <time.h>
 
 #include "ctl/frame/verbs.h"
-#include "ctl/ipam/ipam_kernel.h"
 #include "ctl/ipam/ipam_local.h"
 #include "ipam/audit/audit.h"
 #include "lib/base/clock.h"
@@ -244,7 +243,7 @@ static int mend_link(struct ctl *ctl, const struct finding *f, bool *waited, str
 	still = findings_find(&again.findings, f->kind, f->thing);
 	if (!still || still->repair != REPAIR_LINK || still->link != f->link)
 		return err_set(err, -ESTALE, "not done: it has changed meanwhile");
-	return ipam_kernel_delete_link(f->link, err);
+	return ipam_local_delete_link(f->link, err);
 }
 
 /* What is found now is what was told, and would be mended in the same way. */

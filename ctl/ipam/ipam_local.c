@@ -2,12 +2,32 @@
 #include "ctl/ipam/ipam_local.h"
 
 #include <errno.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <string.h>
 
-#include "ctl/ipam/ipam_kernel.h"
+#include "agent/kernel/kernel_view.h"
+#include "agent/node/lock.h"
 #include "ipam/attachments/local_copy.h"
 #include "ipam/attachments/sighting.h"
+#include "lib/base/array.h"
+#include "lib/cni/pod_link.h"
 #include "lib/json/json.h"
+#include "lib/netlink/request.h"
+
+/* What the kernel of this node holds that looks like ours. */
+struct kernel_link {
+	char name[IF_NAME_TEXT];
+	uint32_t index;
+};
+struct kernel_route {
+	struct prefix dst;
+	char link[IF_NAME_TEXT]; /* "": it leads nowhere */
+};
+struct ipam_kernel {
+	ARRAY(struct kernel_link) links; /* but those that are being destroyed */
+	ARRAY(struct kernel_route) routes;
+};
 
 struct ipam_local {
 	struct audit_local audit;
@@ -15,10 +35,8 @@ struct ipam_local {
 	struct attachment *attachments; /* texts in list */
 	struct sighting *sightings;
 	size_t n_attachments;
-	struct attachment **files;
-	size_t n_files;
-	struct block_copy *block_files;
-	size_t n_block_files;
+	ARRAY(struct attachment *) files;
+	ARRAY(struct block_copy) block_files;
 	struct audit_block *blocks;
 	struct ipam_kernel kernel;
 	struct audit_link *links;
@@ -31,14 +49,15 @@ void ipam_local_free(struct ipam_local *l)
 		return;
 	for (size_t i = 0; i < l->n_attachments; i++)
 		free(l->attachments[i].addresses.v);
-	for (size_t i = 0; i < l->n_files; i++)
-		attachment_free(l->files[i]);
+	for (size_t i = 0; i < l->files.n; i++)
+		attachment_free(l->files.v[i]);
 	free(l->attachments);
 	free(l->sightings);
-	free(l->files);
-	free(l->block_files);
+	array_done(&l->files);
+	array_done(&l->block_files);
 	free(l->blocks);
-	ipam_kernel_done(&l->kernel);
+	array_done(&l->kernel.links);
+	array_done(&l->kernel.routes);
 	free(l->links);
 	free(l->routes);
 	json_object_put(l->status);
@@ -82,11 +101,11 @@ static enum attachment_state state_of(const char *name)
 
 static uint64_t inode_of(const struct ipam_local *l, const struct attachment *a)
 {
-	for (size_t i = 0; i < l->n_files; i++)
-		if (strcmp(l->files[i]->container, a->container) == 0 &&
-		    strcmp(l->files[i]->interface, a->interface) == 0 &&
-		    strcmp(l->files[i]->network, a->network) == 0)
-			return l->files[i]->netns_inode;
+	for (size_t i = 0; i < l->files.n; i++)
+		if (strcmp(l->files.v[i]->container, a->container) == 0 &&
+		    strcmp(l->files.v[i]->interface, a->interface) == 0 &&
+		    strcmp(l->files.v[i]->network, a->network) == 0)
+			return l->files.v[i]->netns_inode;
 	return 0;
 }
 
@@ -164,7 +183,7 @@ static int take_blocks(struct ipam_local *l)
 	struct json_object *array = out_at(l->list, "blocks");
 	size_t n = array ? json_object_array_length(array) : 0;
 
-	l->blocks = calloc(n + l->n_block_files + 1, sizeof(*l->blocks));
+	l->blocks = calloc(n + l->block_files.n + 1, sizeof(*l->blocks));
 	l->audit.n_blocks = 0;
 	if (!l->blocks)
 		return -ENOMEM;
@@ -179,8 +198,8 @@ static int take_blocks(struct ipam_local *l)
 		if (prefix_parse(out_text(o, "block"), &b->block) == 0)
 			l->audit.n_blocks++;
 	}
-	for (size_t i = 0; i < l->n_block_files; i++)
-		merge_file(l, &l->block_files[i]);
+	for (size_t i = 0; i < l->block_files.n; i++)
+		merge_file(l, &l->block_files.v[i]);
 	l->audit.blocks = l->blocks;
 	return 0;
 }
@@ -190,27 +209,18 @@ static int take_blocks(struct ipam_local *l)
 static int take_attachment_file(struct attachment *a, void *arg)
 {
 	struct ipam_local *l = arg;
-	struct attachment **more = reallocarray(l->files, l->n_files + 1, sizeof(*more));
+	int r = array_append(&l->files, a);
 
-	if (!more) {
+	if (r < 0)
 		attachment_free(a);
-		return -ENOMEM;
-	}
-	l->files = more;
-	more[l->n_files++] = a;
-	return 0;
+	return r;
 }
 
 static int take_block_file(const struct block_copy *block, void *arg)
 {
 	struct ipam_local *l = arg;
-	struct block_copy *more = reallocarray(l->block_files, l->n_block_files + 1, sizeof(*more));
 
-	if (!more)
-		return -ENOMEM;
-	l->block_files = more;
-	more[l->n_block_files++] = *block;
-	return 0;
+	return array_append(&l->block_files, *block);
 }
 
 static void damaged_file(const char *file, const char *why, void *arg)
@@ -232,6 +242,127 @@ static int read_files(struct ctl *ctl, struct ipam_local *l, struct err *err)
 		       : r;
 }
 
+/* --- the kernel ----------------------------------------------------------------------------- */
+
+/* The agent's lock shows only in its own network namespace. */
+static bool is_agents_namespace(void)
+{
+	AUTO(fclose) FILE *in = fopen("/proc/net/unix", "re");
+	AUTO(free) char *line = NULL;
+	size_t room = 0;
+	bool found = false;
+
+	while (in && !found && getline(&line, &room, in) > 0) {
+		const char *at = strchr(line, '@');
+
+		found = at && strcmp(at, "@" LOCK_NAME "\n") == 0;
+	}
+	return found;
+}
+
+static void forget_links(void *arg)
+{
+	((struct ipam_kernel *)arg)->links.n = 0;
+}
+
+static int take_link(const struct nlmsghdr *hdr, void *arg)
+{
+	struct ipam_kernel *k = arg;
+	struct kernel_link *new;
+	struct klink link;
+
+	if (klink_read(hdr, &link) < 0 || !link.veth || !pod_link_is_ours(link.name) ||
+	    pod_link_is_doomed(link.group))
+		return 0;
+	new = array_add(&k->links);
+	if (!new)
+		return -ENOMEM;
+	new->index = link.index;
+	memcpy(new->name, link.name, sizeof(new->name));
+	return 0;
+}
+
+static int take_route(const struct nlmsghdr *hdr, void *arg)
+{
+	struct ipam_kernel *k = arg;
+	struct kernel_route new;
+	struct kroute r;
+
+	if (kroute_read(hdr, &r) < 0 || r.protocol != route_protocol)
+		return 0;
+	new = (struct kernel_route){ .dst = r.dst };
+	/*
+	 * A link that is gone by now took its routes along. What leads to other nodes is none of a
+	 * pod or a block here.
+	 */
+	if (r.hop.oif && (kroute_has_gateway(&r) || !if_indextoname(r.hop.oif, new.link) ||
+			  tunnel_of_name(new.link) >= 0))
+		return 0;
+	return array_append(&k->routes, new);
+}
+
+static int read_all(struct netlink *k, struct ipam_kernel *ret, struct err *err)
+{
+	int r = netlink_dump(k, ask_link(0, NULL), forget_links, take_link, ret, err);
+
+	/* IPv4's come once; an IPv6 one that comes twice is found twice, and kept once. */
+	r = r
+		    ?: netlink_dump(k, ask_routes(AF_INET, route_protocol, 0, 0), NULL, take_route,
+				    ret, err);
+	return r
+		       ?: netlink_dump(k, ask_routes(AF_INET6, route_protocol, 0, 0), NULL,
+				       take_route, ret, err);
+}
+
+static int open_kernel(struct netlink **ret, struct err *err)
+{
+	int r = netlink_open(NETLINK_ROUTE, ret);
+
+	return r < 0 ? err_set(err, r, "netlink: %s", strerror(-r)) : 0;
+}
+
+static int ipam_kernel_read(struct ipam_kernel *ret, struct err *err)
+{
+	AUTO(netlink_close) struct netlink *k = NULL;
+	int r;
+
+	if (!is_agents_namespace())
+		return err_set(err, -ENXIO, "no agent runs in this network namespace");
+	r = open_kernel(&k, err);
+	return r ?: read_all(k, ret, err);
+}
+
+/* Not the kernel's own, which every IPv6 link has. */
+static int take_use(const struct nlmsghdr *hdr, void *arg)
+{
+	struct kroute r;
+
+	if (kroute_read(hdr, &r) == 0 && r.protocol != RTPROT_KERNEL)
+		*(bool *)arg = true;
+	return 0;
+}
+
+static bool ipam_kernel_is_used(uint32_t link)
+{
+	AUTO(netlink_close) struct netlink *k = NULL;
+	bool used = false;
+
+	/* What cannot be read counts as a use. */
+	if (open_kernel(&k, NULL) < 0 ||
+	    netlink_dump(k, ask_routes(AF_INET, 0, 0, link), NULL, take_use, &used, NULL) < 0 ||
+	    netlink_dump(k, ask_routes(AF_INET6, 0, 0, link), NULL, take_use, &used, NULL) < 0)
+		return true;
+	return used;
+}
+
+int ipam_local_delete_link(uint32_t link, struct err *err)
+{
+	AUTO(netlink_close) struct netlink *k = NULL;
+	int r = open_kernel(&k, err);
+
+	return r ?: netlink_request(k, request_link_delete(link, NULL), err);
+}
+
 /* --- all of it ------------------------------------------------------------------------------ */
 
 static bool has_attachment(const struct ipam_local *l, const char *link)
@@ -246,21 +377,22 @@ static int take_kernel(struct ipam_local *l)
 {
 	const struct ipam_kernel *k = &l->kernel;
 
-	l->links = calloc(k->n_links + 1, sizeof(*l->links));
-	l->routes = calloc(k->n_routes + 1, sizeof(*l->routes));
+	l->links = calloc(k->links.n + 1, sizeof(*l->links));
+	l->routes = calloc(k->routes.n + 1, sizeof(*l->routes));
 	if (!l->links || !l->routes)
 		return -ENOMEM;
-	for (size_t i = 0; i < k->n_links; i++)
+	for (size_t i = 0; i < k->links.n; i++)
 		/* Only of those that may be strays it matters. */
-		l->links[i] = (struct audit_link){ k->links[i].name, k->links[i].index,
-						   has_attachment(l, k->links[i].name) ||
-							   ipam_kernel_is_used(k->links[i].index) };
-	for (size_t i = 0; i < k->n_routes; i++)
-		l->routes[i] = (struct audit_route){ k->routes[i].dst, k->routes[i].link };
+		l->links[i] = (struct audit_link){ k->links.v[i].name, k->links.v[i].index,
+						   has_attachment(l, k->links.v[i].name) ||
+							   ipam_kernel_is_used(
+								   k->links.v[i].index) };
+	for (size_t i = 0; i < k->routes.n; i++)
+		l->routes[i] = (struct audit_route){ k->routes.v[i].dst, k->routes.v[i].link };
 	l->audit.links = l->links;
-	l->audit.n_links = k->n_links;
+	l->audit.n_links = k->links.n;
 	l->audit.routes = l->routes;
-	l->audit.n_routes = k->n_routes;
+	l->audit.n_routes = k->routes.n;
 	return 0;
 }
 

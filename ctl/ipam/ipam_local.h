@@ -22,3 +22,6 @@ int ipam_local_read(struct ctl *ctl, struct ipam_local **ret, struct err *why, s
 const struct audit_local *ipam_local_audit(const struct ipam_local *l);
 void ipam_local_free(struct ipam_local *l);
 AUTO_DEFINE(struct ipam_local *, ipam_local_free)
+
+/* 0, or what the kernel says. */
+int ipam_local_delete_link(uint32_t link, struct err *err);

@@ -22,7 +22,7 @@ struct entry {
 static void expect(const struct entry *v, size_t n, const char *table, const char *want)
 {
 	struct ctl_kv kvs_v[32];
-	const struct ctl_kvs kvs = { kvs_v, n, 10 };
+	const struct ctl_kvs kvs = { .v = kvs_v, .n = n, .revision = 10 };
 	AUTO(json_put) struct json_object *use = NULL;
 	char text[2048] = "";
 	struct json_object *rows;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/model/model.h"
 #include "lib/store/store_sync.h"
 #include "lib/store/txn.h"
@@ -12,24 +13,20 @@ void change_list_done(struct change_list *changes)
 {
 	for (size_t i = 0; i < changes->n; i++)
 		free(changes->v[i].value);
-	free(changes->v);
-	*changes = (struct change_list){ 0 };
+	array_done(changes);
 }
 
 int change_list_add(struct change_list *changes, const struct kind *kind, const char *key,
 		    char *value, int64_t mod_revision)
 {
-	struct change *more = reallocarray(changes->v, changes->n + 1, sizeof(*more));
+	struct change *new = array_add(changes);
 
-	if (!more) {
+	if (!new) {
 		free(value);
 		return -ENOMEM;
 	}
-	changes->v = more;
-	more[changes->n] = (struct change){ .kind = kind,
-					    .value = value,
-					    .mod_revision = mod_revision };
-	snprintf(more[changes->n++].key, KEY_TEXT, "%s", key);
+	*new = (struct change){ .kind = kind, .value = value, .mod_revision = mod_revision };
+	snprintf(new->key, KEY_TEXT, "%s", key);
 	return 0;
 }
 

@@ -22,7 +22,7 @@ struct change {
 };
 struct change_list {
 	struct change *v;
-	size_t n;
+	size_t n, room;
 };
 void change_list_done(struct change_list *changes);
 /* Takes value, also on failure. 0 or -ENOMEM. */
