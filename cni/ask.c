@@ -105,8 +105,8 @@ void ask_detach(const struct cni_call *call, const struct deadline *deadline)
 	remove_link(call);
 	if (cni_spool_release(&call->conf, &call->env, &spool, note, &why) < 0) {
 		cni_complain(call,
-			     "the agent does not know yet that %s/%s is gone: %s; it will find out "
-			     "by itself",
+			     "the agent is not informed yet that %s/%s was deleted: %s; it detects "
+			     "that later",
 			     call->env.container, call->env.ifname, why.text);
 		return;
 	}

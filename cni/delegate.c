@@ -233,7 +233,7 @@ static int explain_end(const char *name, int status, const struct talk *t, struc
 	char shown[SHOW_TEXT];
 
 	if (WIFSIGNALED(status))
-		cni_fail(e, CNI_CODE_IO, "%s was ended by signal %d", name, WTERMSIG(status));
+		cni_fail(e, CNI_CODE_IO, "%s was killed by signal %d", name, WTERMSIG(status));
 	else
 		cni_fail(e, CNI_CODE_IO, "%s failed with exit code %d and gave no reason", name,
 			 WEXITSTATUS(status));
@@ -270,7 +270,7 @@ static int explain_failure(const char *name, int r, struct cni_error *e)
 {
 	switch (r) {
 	case -ETIMEDOUT:
-		cni_fail(e, CNI_CODE_TRY_AGAIN, "%s did not end in time and was killed", name);
+		cni_fail(e, CNI_CODE_TRY_AGAIN, "%s did not finish in time and was killed", name);
 		break;
 	case -EMSGSIZE:
 		cni_fail(e, CNI_CODE_IO, "%s printed more than %u bytes", name, OUTPUT_MAX);

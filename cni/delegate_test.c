@@ -196,7 +196,7 @@ static void an_error_without_words_has_what_there_is(void **unused)
 	assert_string_equal(e.msg.text, "plugin failed with exit code 3 and gave no reason");
 	assert_string_equal(e.details.text, "it printed: rubbish?");
 	e = fails("kill -9 $$", 60000, -EIO);
-	assert_string_equal(e.msg.text, "plugin was ended by signal 9");
+	assert_string_equal(e.msg.text, "plugin was killed by signal 9");
 	assert_int_equal(e.code, CNI_CODE_IO);
 }
 
@@ -204,7 +204,7 @@ static void at_the_deadline_it_is_killed_with_its_children(void **unused)
 {
 	struct cni_error e = fails("sleep 100 & wait", 100, -ETIMEDOUT);
 
-	assert_string_equal(e.msg.text, "plugin did not end in time and was killed");
+	assert_string_equal(e.msg.text, "plugin did not finish in time and was killed");
 	assert_int_equal(e.code, CNI_CODE_TRY_AGAIN);
 	no_child_is_left();
 }

@@ -44,7 +44,8 @@ int inside_is_free(struct netlink *host, struct netlink *inside, const struct cn
 		return cni_fail(e, CNI_CODE_IO, "cannot look for %s in %s: %s", env->ifname,
 				env->netns, strerror(-r));
 	return cni_fail(e, CNI_CODE_ATTACHED,
-			"%s exists already in %s and stays as it is: DEL it before another ADD",
+			"interface %s already exists in %s and is left unchanged: DEL it before "
+			"another ADD",
 			env->ifname, env->netns);
 }
 
@@ -352,7 +353,7 @@ static int check_link(struct netlink *inside, const struct sandbox *pod, int *re
 		return failed(e, pod, "link", r);
 	mac_print(&link.mac, mac);
 	if (!(link.flags & IFF_UP))
-		return MISSING(e, "%s in %s is switched off", pod->ifname, pod->netns);
+		return MISSING(e, "%s in %s is down", pod->ifname, pod->netns);
 	if (pod->mac_text[0] && strcasecmp(pod->mac_text, mac) != 0)
 		return MISSING(e, "%s in %s has the MAC address %s instead of %s", pod->ifname,
 			       pod->netns, mac, pod->mac_text);
@@ -469,8 +470,8 @@ static int check_neighbour(struct netlink *inside, const struct search *s, sa_fa
 		return failed(e, s->pod, "neighbours", r);
 	if (good)
 		return 0;
-	return MISSING(e, "%s in %s has lost the neighbour %s, behind which the node is",
-		       s->pod->ifname, s->pod->netns, address_print(&gateway, text));
+	return MISSING(e, "%s in %s has lost its neighbour %s, the gateway", s->pod->ifname,
+		       s->pod->netns, address_print(&gateway, text));
 }
 
 int inside_check(struct netlink *inside, const struct sandbox *pod, struct cni_error *e)

@@ -44,7 +44,8 @@ int ipam_plugin_choose(const struct cni_call *call, struct ipam_plugin *ret, str
 				"is looked for there",
 				type);
 	return cni_fail(e, CNI_CODE_CONFIG,
-			"the IPAM plugin \"%s\" is in no folder of CNI_PATH (%s)", type, path);
+			"the IPAM plugin \"%s\" is not in any directory of CNI_PATH (%s)", type,
+			path);
 }
 
 const char *ipam_plugin_name(const struct ipam_plugin *ipam, const struct cni_call *call,
@@ -68,7 +69,7 @@ static int own_add(const struct cni_call *call, const struct roost_conf *conf,
 		plugin_undo(call, &given);
 		return cni_fail(e, CNI_CODE_CONFIG,
 				"fixed addresses in \"ipam.addresses\" and some from a pool cannot "
-				"be routed together: leave out one of them");
+				"be routed together: remove one of them");
 	}
 	*ret = given;
 	given = (struct plugin_given){ 0 };
@@ -83,7 +84,7 @@ static int read_result(const struct cni_call *call, const char *text, size_t len
 	int r = json_parse(text, len, &given->reply, &why);
 
 	if (r < 0)
-		return cni_fail(e, CNI_CODE_IO, "what the IPAM plugin \"%s\" printed is %s", type,
+		return cni_fail(e, CNI_CODE_IO, "the output of the IPAM plugin \"%s\" is %s", type,
 				why.text);
 	r = cni_result_read(cni_root(given->reply, e), call->conf.version, &given->result, e);
 	if (r < 0) {
@@ -104,8 +105,8 @@ static void run_del(const struct ipam_plugin *ipam, const struct cni_call *call)
 	size_t len;
 
 	if (delegate_run(call, ipam->program, CNI_DEL, &deadline, &ignored, &len, &why) < 0)
-		cni_complain(call, "the address of %s/%s is not given back: %s",
-			     call->env.container, call->env.ifname, why.msg.text);
+		cni_complain(call, "the address of %s/%s is not released: %s", call->env.container,
+			     call->env.ifname, why.msg.text);
 }
 
 static int other_add(const struct ipam_plugin *ipam, const struct cni_call *call,

@@ -31,14 +31,15 @@ static bool is_same(int a, int b)
 static int inspect(const struct netns *n, const char *path, bool may_be_ours, struct cni_error *e)
 {
 	if (n->home < 0)
-		return cni_fail(e, CNI_CODE_IO, "cannot open the own network namespace: %s",
+		return cni_fail(e, CNI_CODE_IO,
+				"cannot open the network namespace of this process: %s",
 				strerror(errno));
 	if (!is_netns(n->fd))
 		return cni_fail(e, CNI_CODE_NETNS, "%s is not a network namespace", path);
 	if (!may_be_ours && is_same(n->fd, n->home))
 		return cni_fail(e, CNI_CODE_NETNS,
 				"%s is the namespace of the node itself, not of a pod; "
-				"CNI_NETNS_OVERRIDE=1 allows even that",
+				"CNI_NETNS_OVERRIDE=1 allows it",
 				path);
 	return 0;
 }

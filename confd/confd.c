@@ -267,7 +267,7 @@ static void show_states(const struct confd *c, struct metrics *m)
 static void show_counts(const struct confd *c, struct metrics *m)
 {
 	metrics_family(m, "roost_confd_publications_total", METRIC_COUNTER,
-		       "Renderings, by what became of them.");
+		       "Renderings, by result.");
 	for (size_t i = 0; i < c->n_jobs; i++)
 		for (unsigned r = PUBLISH_UNCHANGED; r < PUBLISH_RESULTS; r++)
 			metrics_count(m,
@@ -324,7 +324,7 @@ static void show_readyz(struct serve_request *request, void *arg)
 	tree_bool(&t, "ready", ready);
 	tree_text(&t, "reason",
 		  ready           ? ""
-		  : !c->connected ? "etcd is not followed at the moment"
+		  : !c->connected ? "not connected to etcd"
 				  : "the keys are still being read");
 	tree_open(&t, "problems", '[');
 	for (size_t i = 0; i < c->n_jobs; i++) {

@@ -50,7 +50,7 @@ const struct option_table confd_settings_table = {
 static int check_together(struct confd_settings *s, struct err *err)
 {
 	if (s->watch && (s->once || s->dry_run || s->data[0]))
-		return err_set(err, -EINVAL, "--watch goes on for ever, but --%s is done once",
+		return err_set(err, -EINVAL, "--watch does not end, but --%s runs once",
 			       s->once      ? "once"
 			       : s->dry_run ? "dry-run"
 					    : "data");

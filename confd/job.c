@@ -77,8 +77,8 @@ static void remember(struct job *j, const struct origin *origin)
 	j->origin = *origin;
 	if (origin_write(j->context->state_dir, j->resource.name, origin, &err) < 0)
 		log_warning("confd",
-			    "%s: %s; if etcd goes back while roost-confd does not run, the file "
-			    "will not be kept",
+			    "%s: %s; if etcd is restored to an older state while roost-confd is "
+			    "stopped, the file will not be kept",
 			    j->resource.name, err.text);
 }
 
@@ -142,8 +142,7 @@ static void went_well(struct job *j, bool news)
 	if (news)
 		log_info("confd", "%s: %s is published", j->resource.name, j->resource.dest);
 	else if (j->logged.text[0])
-		log_info("confd", "%s: %s is as it should be again", j->resource.name,
-			 j->resource.dest);
+		log_info("confd", "%s: %s is up to date again", j->resource.name, j->resource.dest);
 	j->logged.text[0] = '\0';
 	j->state = JOB_GOOD;
 }
@@ -165,10 +164,10 @@ static void on_told(const struct publish_outcome *o, void *arg)
 {
 	static const char *const words[] = {
 		[PUBLISH_UNHEARD] = "is written, but not reloaded yet",
-		[PUBLISH_UNRENDERED] = "cannot be rendered and stays as it was",
+		[PUBLISH_UNRENDERED] = "cannot be rendered and is left unchanged",
 		[PUBLISH_UNWRITABLE] = "cannot be written",
-		[PUBLISH_REFUSED] = "stays as it was, the check refuses the new one",
-		[PUBLISH_NOT_RELOADED] = "is what it was again, the reload failed",
+		[PUBLISH_REFUSED] = "is left unchanged, the check rejected the new one",
+		[PUBLISH_NOT_RELOADED] = "was put back, the reload of the new one failed",
 	};
 	struct job *j = arg;
 	char what[PATH_MAX + 80];
@@ -285,7 +284,7 @@ static void keep(struct job *j)
 		publish_changed(j->publish);
 		return;
 	}
-	snprintf(what, sizeof(what), "%s stays as it was", j->resource.dest);
+	snprintf(what, sizeof(what), "%s is left unchanged", j->resource.dest);
 	if (j->unknown)
 		err_set(&why, 0,
 			"etcd was restored, emptied or replaced since it was written; restore the "

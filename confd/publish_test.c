@@ -575,7 +575,7 @@ static void a_symbolic_link_is_left_alone(void **state)
 	assert_int_equal(symlinkat("real", w->dir, "out.conf"), 0);
 	open_publish(w, NULL, NULL);
 	put(w, "x");
-	assert_non_null(strstr(w->told, "out.conf is a symbolic link and is left alone"));
+	assert_non_null(strstr(w->told, "out.conf is a symbolic link and is not replaced"));
 	expect_file(w, "real", "r");
 }
 
@@ -586,7 +586,7 @@ static void what_is_no_regular_file_is_left_alone(void **state)
 	assert_int_equal(mkdirat(w->dir, "out.conf", 0700), 0);
 	open_publish(w, NULL, NULL);
 	put(w, "x");
-	assert_non_null(strstr(w->told, "out.conf is not a regular file and is left alone"));
+	assert_non_null(strstr(w->told, "out.conf is not a regular file and is not replaced"));
 }
 
 static void a_missing_folder_is_told(void **state)
@@ -666,8 +666,9 @@ static void if_it_cannot_be_kept_nothing_is_overwritten(void **state)
 	write_file(w, "out.conf", "theirs", 0644);
 	open_publish(w, NULL, NULL);
 	put(w, "ours");
-	assert_non_null(strstr(w->told, "is not ours and is left alone: it cannot be kept as "
-					"out.conf.before-roost: File exists"));
+	assert_non_null(strstr(w->told,
+			       "was not made by roost and is not replaced: it cannot be kept as "
+			       "out.conf.before-roost: File exists"));
 	expect_file(w, "out.conf", "theirs");
 	expect_left(w, 2);
 }

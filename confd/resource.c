@@ -47,9 +47,10 @@ static int key_prefix_or_whole(const char *text, struct err *err)
 
 	for (size_t i = 0; i < n; i++)
 		if (text[i] <= 0x20 || text[i] > 0x7e)
-			return err_set(err, -EINVAL,
-				       "\"%s\" has characters that no key of ours has",
-				       text_show(text, shown));
+			return err_set(
+				err, -EINVAL,
+				"\"%s\" is not a key: it has a blank or a character outside ASCII",
+				text_show(text, shown));
 	if (n > 512)
 		return err_set(err, -EINVAL, "\"%s\" is not a key: 1 to 512 characters",
 			       text_show(text, shown));
@@ -326,7 +327,7 @@ static int read_file(const struct load *l, const char *path, const char *name, s
 		return rc;
 	other = same_dest(&l->loaded, r.dest);
 	if (other)
-		return err_set(err, -EEXIST, "%s is the file of %s already", r.dest, other->name);
+		return err_set(err, -EEXIST, "%s is already the file of %s", r.dest, other->name);
 	*ret = r;
 	r = (struct resource){ 0 };
 	return 0;

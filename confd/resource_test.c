@@ -120,13 +120,13 @@ static void what_is_wrong_is_named(void **unused)
 		"field \"reload.bird\": \"x\" is not a path: it begins with '/', has no control "
 		"characters "
 		"and at most 1023 bytes");
-	REFUSED("{" SMALL ",\"keys\":[\"a b\"]}",
-		"field \"keys[0]\": \"a b\" has characters that no key of ours has");
+	REFUSED("{" SMALL ",\"keys\":[\"a b\"]}", "field \"keys[0]\": \"a b\" is not a key: it has "
+						  "a blank or a character outside ASCII");
 	REFUSED("{" SMALL ",\"keys\":[\"\"]}",
 		"field \"keys[0]\": \"\" is not a key: 1 to 512 characters");
 	REFUSED("{\"template\":\"../t\",\"dest\":\"/d\",\"keys\":[\"k\"]}",
-		"field \"template\": \"../t\" is not the name of a template: parts with '/' "
-		"between, "
+		"field \"template\": \"../t\" is not the name of a template: parts separated by "
+		"'/', "
 		"none empty, none beginning with '.', at most 200 bytes");
 	REFUSED("[]", "not a JSON object");
 	REFUSED("{ /* }", "the comment at byte 3 has no end");

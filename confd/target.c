@@ -54,10 +54,10 @@ static int look(struct target *t, struct err *err)
 		return errno == ENOENT ? 0 : wrong(t, -errno, "cannot be looked at", err);
 	if (S_ISLNK(t->st.st_mode))
 		return err_set(err, -ELOOP,
-			       "%s is a symbolic link and is left alone: name the file itself",
+			       "%s is a symbolic link and is not replaced: name the file itself",
 			       t->rules.path);
 	if (!S_ISREG(t->st.st_mode))
-		return err_set(err, -EINVAL, "%s is not a regular file and is left alone",
+		return err_set(err, -EINVAL, "%s is not a regular file and is not replaced",
 			       t->rules.path);
 	r = file_read(t->dir, t->base, TARGET_SIZE_MAX, &t->text, &t->len);
 	if (r < 0)
@@ -212,7 +212,8 @@ int target_keep_foreign(const struct target *t, struct err *err)
 
 	r = r ?: sync_folder(t);
 	return r < 0 ? err_set(err, r,
-			       "%s is not ours and is left alone: it cannot be kept as %s: %s",
+			       "%s was not made by roost and is not replaced: it cannot be kept as "
+			       "%s: %s",
 			       t->rules.path, t->kept, strerror(-r))
 		     : 0;
 }

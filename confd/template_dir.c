@@ -86,11 +86,10 @@ int template_name_check(const char *name, struct err *err)
 		good = (unsigned char)*p >= 0x20 && *p != 0x7f;
 	if (good)
 		return 0;
-	return err_set(
-		err, -EINVAL,
-		"\"%s\" is not the name of a template: parts with '/' between, none empty, none "
-		"beginning with '.', at most 200 bytes",
-		text_show(name, shown));
+	return err_set(err, -EINVAL,
+		       "\"%s\" is not the name of a template: parts separated by '/', none empty, "
+		       "none beginning with '.', at most 200 bytes",
+		       text_show(name, shown));
 }
 
 /* --- files ---------------------------------------------------------------------------------- */

@@ -324,7 +324,7 @@ def test_an_agent_that_refuses_to_attach_gets_its_address_back(node, fake_agent,
         return a.serve(path, body)
     a, pod = fake_agent(answer), node.pod("p1")
     e = failure(roost, "ADD", conf(), pod)
-    assert e.code == code and "stranger" in e.msg
+    assert e.code == code and "foreign route" in e.msg
     assert a.held == {} and pod.links() == [] and host_links(node) == []
     assert [p for p, _ in a.requests] == [ASSIGN, ATTACH, RELEASE]
 

@@ -39,7 +39,7 @@ def test_a_configuration_without_an_end_ends(node, build, fake_agent):
     for verb, p in calls:
         assert p.wait(30) == 1, verb
         error = json.loads(p.stdout.read())
-        assert error["code"] == 5 and "on stdin has no end: 24 bytes came" in error["msg"], error
+        assert error["code"] == 5 and "on stdin is incomplete: 24 bytes were read" in error["msg"], error
 
 
 # --- DEL -----------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def test_a_del_that_can_leave_no_note_succeeds_too(node, roost):
 
 TAMPERING = {
     "ip link del eth0": "has no interface",
-    "ip link set eth0 down": "switched off",
+    "ip link set eth0 down": " is down",
     "ip link set eth0 address 02:00:00:00:00:99": "MAC address",
     "ip addr del 10.77.0.5/32 dev eth0": "address 10.77.0.5",
     "ip addr del fd00:77::5/128 dev eth0": "address fd00:77::5",

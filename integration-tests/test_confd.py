@@ -123,7 +123,7 @@ def test_a_check_that_refuses_leaves_the_old_file_and_its_words_are_logged(confd
     confd.start()
     wait_out(confd, "good\n")
     confd.put("a", "bad")
-    confd.process.wait_log(f"error confd: web: {OUT}/web stays as it was, the check refuses the new one: "
+    confd.process.wait_log(f"error confd: web: {OUT}/web is left unchanged, the check rejected the new one: "
                            "exit 1: 1:bad")
     confd.put("b", "1")  # tried again, told no second time
     assert confd.out() == "good\n"
@@ -162,7 +162,7 @@ def test_a_reload_that_failed_is_tried_again(confd):
 
 # --- an etcd that went back ----------------------------------------------------------------------
 
-KEEPS = f"error confd: web: {OUT}/web stays as it was: etcd was restored, emptied or replaced"
+KEEPS = f"error confd: web: {OUT}/web is left unchanged: etcd was restored, emptied or replaced"
 TWO = "n1 1\nn2 2\n"
 
 
@@ -191,7 +191,7 @@ def test_the_file_outlives_a_wiped_etcd_until_its_keys_return(confd, etcd, new_i
     assert confd.metrics()[kept] == confd.metrics()['roost_confd_resource_failed{resource="web"}'] == 1
     status, text = confd.get("/readyz")
     problem, = json.loads(text)["problems"]
-    assert status == 200 and problem["part"] == "web" and "stays as it was" in problem["reason"]
+    assert status == 200 and problem["part"] == "web" and "is left unchanged" in problem["reason"]
     confd.put("node/n2", {"ip": "22"})
     wait_out(confd, "n1 1\nn2 22\nn3 3\n")
     wait_until(lambda: confd.out("log") == "reloaded\n" * 2, 20, "the reload")
@@ -246,7 +246,7 @@ def test_an_etcd_that_was_wiped_while_nobody_watched(confd, etcd):
     assert (confd.out(), confd.out("log")) == ("n3 3\n", "reloaded\n" * 2)
     # The one that runs finds that the file is what the keys say.
     confd.reload()
-    confd.process.wait_log(f"info confd: web: {OUT}/web is as it should be again", 60)
+    confd.process.wait_log(f"info confd: web: {OUT}/web is up to date again", 60)
     confd.put("node/n4", {"ip": "4"})
     wait_out(confd, "n3 3\nn4 4\n")
 
@@ -295,7 +295,7 @@ def test_a_template_that_is_wrong_is_named_and_the_file_stays(alone, template, w
     alone.node.write(f"{OUT}/web", "old\n", 0o640)
     done = alone.run("--data", "-", input='{"a": 1}')
     assert done.returncode == 1 and words in done.stderr, done.stderr
-    assert "cannot be rendered and stays as it was" in done.stderr
+    assert "cannot be rendered and is left unchanged" in done.stderr
     assert alone.out() == "old\n" and alone.files() == ["web"]
 
 
@@ -310,7 +310,7 @@ def test_a_target_that_is_a_link_is_left_alone(alone):
     alone.node.write(f"{OUT}/real", "real\n")
     os.symlink("real", alone.path())
     done = alone.run("--data", "-", input="{}")
-    assert done.returncode == 1 and "is a symbolic link and is left alone" in done.stderr
+    assert done.returncode == 1 and "is a symbolic link and is not replaced" in done.stderr
     assert alone.out("real") == "real\n"
 
 
@@ -422,7 +422,7 @@ def test_once_tries_everything_and_then_fails(confd):
     done = confd.run("--once")
     assert done.returncode == 1
     for words in ("missing", "/no/such/program: No such file", "exit 7", 'no user "no-such-user"',
-                  "f.json: not a JSON object", f"{OUT}/e is the file of e already"):
+                  "f.json: not a JSON object", f"{OUT}/e is already the file of e"):
         assert words in done.stderr, words
     assert confd.files() == ["e"] and confd.out("e") == "e\n"
     assert confd.run("--once", "--resource", "e").returncode == 0
@@ -538,5 +538,5 @@ def test_help_and_version_and_mistakes(alone):
     done = alone.run("--onse")
     assert done.returncode == 1 and "--once" in done.stderr
     done = alone.run("--once", "--watch")
-    assert done.returncode == 1 and "--watch goes on for ever" in done.stderr
+    assert done.returncode == 1 and "--watch does not end" in done.stderr
     assert alone.run("--once", "--resource-dir", "/none").returncode == 1

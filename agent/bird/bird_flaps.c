@@ -30,12 +30,12 @@ static const struct {
 	FIELD_OF(options.graceful_restart_time, "gracefulRestartTime changes"),
 	FIELD_OF(options.allow_local_as, "allowLocalAs changes"),
 	FIELD_OF(options.ttl_security, "ttlSecurity changes"),
-	FIELD_OF(options.rr_client, "it becomes a reflector's client, or no longer is"),
+	FIELD_OF(options.rr_client, "its role as a route reflector's client changes"),
 	FIELD_OF(options.cluster_id, "routeReflectorClusterId changes"),
 	FIELD_OF(options.ipv4, "its families change"),
 	FIELD_OF(options.ipv6, "its families change"),
 	FIELD_OF(options.extended_next_hop, "its families change"),
-	FIELD_OF(options.gateway_recursive, "next hops are looked up in another way"),
+	FIELD_OF(options.gateway_recursive, "its next hops are resolved in another way"),
 };
 
 static int add(struct bird_flaps *flaps, enum bird_flap_kind kind, const char *what,
@@ -86,7 +86,7 @@ static int compare_sessions(const struct bird_plan *before, const struct bird_pl
 		const char *why = order == 0 ? why_restart(before, a, after, b) : NULL;
 
 		if (order < 0)
-			r = add(flaps, BIRD_REMOVED, a->name, "no record asks for it any more");
+			r = add(flaps, BIRD_REMOVED, a->name, "no record requires it any more");
 		else if (why)
 			r = add(flaps, BIRD_RESTARTS, a->name, why);
 		i += order <= 0;

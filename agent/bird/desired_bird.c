@@ -741,7 +741,7 @@ static int report_twin(struct bird_making *m, const struct bird_offer *kept,
 	if ((kept->peer && !twin->peer) || strcmp(kept->session.record, twin->session.record) == 0)
 		return 0;
 	return problem(m, BIRD_PROBLEM, twin->session.record, "",
-		       "has the neighbour of %s, %s; left out", kept->session.record,
+		       "has the same neighbour as %s, %s; left out", kept->session.record,
 		       address_print(&twin->session.neighbour.address, address));
 }
 
@@ -751,8 +751,8 @@ static int note_bfd(struct bird_making *m, const struct bird_offer *o)
 	if (!o->session.options.bfd || !o->session.options.graceful_restart)
 		return 0;
 	return problem(m, BIRD_NOTICE, o->peer ? "peer/" : "config", o->peer ? o->peer->name : "",
-		       "BFD is on beside graceful restart and wins: a dead link is seen at "
-		       "once, and so is a restart of BIRD");
+		       "BFD and graceful restart are both on, and BFD takes precedence: it detects "
+		       "a dead link at once, and a restart of BIRD too");
 }
 
 static int choose(struct bird_making *m, struct bird_offers *offers)

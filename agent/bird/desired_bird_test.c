@@ -203,7 +203,7 @@ static void a_record_wins_over_the_mesh_and_the_first_name_over_the_second(void 
 	       "192.168.50.2 as 64512 by peer/a 4\n"
 	       "192.168.50.3 as 64512 by node/n3 4\n"
 	       "192.168.50.10 as 64512 by node/n10 4\n",
-	       "peer/b: has the neighbour of peer/a, 192.168.50.2; left out\n");
+	       "peer/b: has the same neighbour as peer/a, 192.168.50.2; left out\n");
 }
 
 static void without_its_password_there_is_no_session_at_all(void **unused)
@@ -475,12 +475,12 @@ static void what_restarts_a_session_is_named(void **unused)
 	RESTARTS("\"port\":1179", "its port changes");
 	RESTARTS("\"localAsn\":65000", "its own AS changes");
 	RESTARTS("\"sourceAddress\":\"10.0.0.1\"", "its local address changes");
-	RESTARTS("\"reflectorClient\":true", "it becomes a reflector's client, or no longer is");
+	RESTARTS("\"reflectorClient\":true", "its role as a route reflector's client changes");
 	RESTARTS("\"passwordFile\":\"/a\"", "its password changes");
 	expect_flaps(TOR(",\"passwordFile\":\"/a\""), TOR(",\"passwordFile\":\"/b\""),
 		     "n_192_168_50_9 restarts: its password changes\n");
 	expect_flaps(TOR(""), TOR(",\"disabled\":true"),
-		     "n_192_168_50_9 removed: no record asks for it any more\n");
+		     "n_192_168_50_9 removed: no record requires it any more\n");
 }
 
 static void what_disturbs_nobody_is_not_named(void **unused)

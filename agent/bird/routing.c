@@ -259,8 +259,8 @@ static void tell_flaps(const struct bird_plan *before, const struct bird_plan *a
 {
 	static const char *const words[] = {
 		[BIRD_RESTARTS] = "session %s will restart: %s",
-		[BIRD_REMOVED] = "session %s goes away: %s",
-		[BIRD_WITHDRAWS] = "block %s is withdrawn: %s",
+		[BIRD_REMOVED] = "session %s will be removed: %s",
+		[BIRD_WITHDRAWS] = "block %s will be withdrawn: %s",
 	};
 	struct bird_flaps flaps = { 0 };
 
@@ -352,16 +352,16 @@ static void answer_difference(struct routing *r, const struct routing_difference
 		return;
 	if (r->mended) {
 		health_set(r->o.health, "bird-protocols", LOG_LEVEL_ERROR,
-			   "BIRD does not run what %s says, and a reload has not changed that: "
-			   "%zu protocols missing, %zu too many (%s); was it started with "
-			   "another file?",
+			   "BIRD does not run the configuration in %s, and a reload did not help: "
+			   "%zu protocols missing, %zu unexpected (%s); check which file BIRD was "
+			   "started with",
 			   r->o.bird_config, d->missing, d->surplus, d->first);
 		return;
 	}
 	r->mended = true;
 	log_warning("bird",
-		    "BIRD runs something else than was meant: %zu protocols missing, %zu too many "
-		    "(%s); its configuration is read again",
+		    "BIRD does not run the intended configuration: %zu protocols missing, %zu "
+		    "unexpected (%s); reloading it",
 		    d->missing, d->surplus, d->first);
 	publish_reload(r->publish);
 	publish_changed(r->publish);
@@ -461,8 +461,8 @@ static void on_status(struct bird_answer *answer, void *arg)
 		r->mended = true;
 		r->reread = now;
 		log_warning("bird",
-			    "BIRD was reconfigured by another hand, on %s; its configuration is "
-			    "read again",
+			    "BIRD was reconfigured on %s, but not by the agent; reloading its "
+			    "configuration",
 			    answer->status.last_reconfiguration);
 		publish_reload(r->publish);
 	}
@@ -506,13 +506,12 @@ static bool tell_session(struct routing *r, const struct bird_protocol *p, bool 
 		return false;
 	if (counted_only)
 		return true;
-	health_set(
-		r->o.health, part, LOG_LEVEL_WARNING,
-		"BGP session %s with %s (AS %u) is down: %s%s%s; no routes come or go by it: see "
-		"that the neighbour runs, can be reached from here and has this node as its "
-		"neighbour in AS %u",
-		p->name, p->neighbor, p->neighbor_as, p->bgp_state[0] ? p->bgp_state : p->state,
-		p->last_error[0] ? ", " : "", p->last_error, p->local_as);
+	health_set(r->o.health, part, LOG_LEVEL_WARNING,
+		   "BGP session %s with %s (AS %u) is down: %s%s%s; no routes are exchanged: check "
+		   "that the neighbour runs, is reachable from this node, and has this node "
+		   "configured as its neighbour in AS %u",
+		   p->name, p->neighbor, p->neighbor_as, p->bgp_state[0] ? p->bgp_state : p->state,
+		   p->last_error[0] ? ", " : "", p->last_error, p->local_as);
 	return true;
 }
 
@@ -591,8 +590,8 @@ static void told(const struct publish_outcome *outcome, void *arg)
 
 	if (publish_failed(outcome->result))
 		health_set(r->o.health, "bird-config", LOG_LEVEL_ERROR,
-			   "BIRD's configuration: %s: %s; the former one stays in force: "
-			   "`roostctl render --diff` shows what was tried",
+			   "BIRD's configuration: %s: %s; BIRD keeps the previous one: `roostctl "
+			   "render --diff` shows the rejected change",
 			   publish_result_name(outcome->result), outcome->reason.text);
 	else
 		health_clear(r->o.health, "bird-config");
@@ -621,7 +620,8 @@ static void on_connected(const struct bird_version *version, void *arg)
 {
 	struct routing *r = arg;
 
-	log_info("bird", "BIRD %u.%u.%u is there", version->major, version->minor, version->patch);
+	log_info("bird", "connected to BIRD %u.%u.%u", version->major, version->minor,
+		 version->patch);
 	health_clear(r->o.health, "bird");
 	r->mended = false;
 	r->knows_ours = false;
@@ -637,8 +637,8 @@ static void on_disconnected(const char *reason, void *arg)
 	struct routing *r = arg;
 
 	health_set(r->o.health, "bird", LOG_LEVEL_WARNING,
-		   "%s; pods here go on, but their routes are not announced and others' are not "
-		   "learned: see `systemctl status bird`",
+		   "%s; pods here keep running, but their routes are not announced and other "
+		   "nodes' routes are not learned: check `systemctl status bird`",
 		   reason);
 	health_clear(r->o.health, "bird-protocols");
 	timer_clear(r->o.timers, &r->look);
@@ -673,7 +673,7 @@ static int digit(const struct routing *r)
 static void on_fed(int err, const struct bird_reply *reply, void *arg)
 {
 	if (err == 0 && bird_reply_failed(reply))
-		log_warning("bird", "routes cannot be exported again: %s", reply->text);
+		log_warning("bird", "BIRD cannot export its routes again: %s", reply->text);
 }
 
 static void feed(struct routing *r)
@@ -819,9 +819,11 @@ void routing_readiness(struct routing *r, struct readiness *ret)
 
 	for (size_t i = 0; i < LISTED; i++)
 		readiness_add(ret, names[i], false,
-			      records_listed(r->wants[i]) ? "" : "etcd has not told all of it yet");
+			      records_listed(r->wants[i])
+				      ? ""
+				      : "not all records have been read from etcd yet");
 	if (!bird[0] && !r->accepted)
-		bird = "it does not run a configuration of ours yet";
+		bird = "it does not run a configuration of roost yet";
 	readiness_add(ret, "bird", true, health_reason(r->o.health, "bird") ?: bird);
 	readiness_add(ret, "bird-config", false, health_reason(r->o.health, "bird-config"));
 	readiness_add(ret, "bird-protocols", false, health_reason(r->o.health, "bird-protocols"));
@@ -844,15 +846,15 @@ static void publish_metrics(const struct routing *r, struct metrics *m)
 	const struct publish_stats *stats = publish_stats(r->publish);
 
 	metrics_family(m, "roost_bird_publications_total", METRIC_COUNTER,
-		       "What became of each rendering of BIRD's configuration.");
+		       "Renderings of BIRD's configuration, by result.");
 	for (unsigned i = PUBLISH_UNCHANGED; i < PUBLISH_RESULTS; i++)
 		metrics_count(m, LABELS({ "result", publish_result_name(i) }), stats->results[i]);
 	metrics_family(m, "roost_bird_reloads_total", METRIC_COUNTER,
-		       "Times that BIRD was told to read its configuration, by outcome.");
+		       "Reloads of BIRD, by outcome.");
 	for (unsigned i = 0; i < PUBLISH_ANSWERS; i++)
 		metrics_count(m, LABELS({ "outcome", publish_answer_name(i) }), stats->reloads[i]);
 	metrics_family(m, "roost_bird_reload_duration_seconds", METRIC_HISTOGRAM,
-		       "From telling BIRD to reload to its verdict.");
+		       "Time from the reload request to BIRD's reply.");
 	metrics_histogram(m, NULL, &stats->reload_duration);
 }
 
@@ -885,12 +887,12 @@ static void each_session(const struct status_bird *bird, struct metrics *m)
 		metrics_count(m, LABELS({ "session", bird->sessions[i].name }),
 			      bird->sessions[i].up);
 	metrics_family(m, "roost_bgp_session_imported_prefixes", METRIC_GAUGE,
-		       "Prefixes that were taken from the neighbour.");
+		       "Prefixes imported from the neighbour.");
 	for (size_t i = 0; i < bird->n_sessions; i++)
 		metrics_count(m, LABELS({ "session", bird->sessions[i].name }),
 			      bird->sessions[i].imported);
 	metrics_family(m, "roost_bgp_session_exported_prefixes", METRIC_GAUGE,
-		       "Prefixes that were told to the neighbour.");
+		       "Prefixes exported to the neighbour.");
 	for (size_t i = 0; i < bird->n_sessions; i++)
 		metrics_count(m, LABELS({ "session", bird->sessions[i].name }),
 			      bird->sessions[i].exported);
@@ -905,7 +907,7 @@ void routing_metrics(struct routing *r, struct metrics *m)
 		    "1 while BIRD's control socket is connected.", bird.connected);
 	publish_metrics(r, m);
 	metrics_family(m, "roost_bird_protocols_amiss", METRIC_GAUGE,
-		       "Protocols of BIRD that are not as they are meant to be.");
+		       "Protocols of BIRD that differ from the intended configuration.");
 	metrics_count(m, LABELS({ "how", "missing" }), r->difference.missing);
 	metrics_count(m, LABELS({ "how", "surplus" }), r->difference.surplus);
 	metrics_count(m, LABELS({ "how", "disabled" }), r->difference.disabled);

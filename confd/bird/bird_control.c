@@ -461,7 +461,8 @@ static void on_deadline(struct bird_control *c)
 static int take_greeting(struct bird_control *c, const struct bird_reply *reply)
 {
 	if (reply->code != BIRD_READY || bird_version_parse(reply->text, &c->version) < 0)
-		return err_set(&c->problem, -EBADMSG, "%s is no BIRD: it said \"%04d %.100s\"",
+		return err_set(&c->problem, -EBADMSG,
+			       "%s is not a control socket of BIRD: it sent \"%04d %.100s\"",
 			       c->path, reply->code, reply->text);
 	c->state = BIRD_CONNECTED;
 	c->problem.text[0] = c->told.text[0] = '\0';
@@ -480,8 +481,8 @@ static int take_reply(struct bird_control *c, const struct bird_reply *reply)
 	if (c->state == BIRD_GREETING)
 		return take_greeting(c, reply);
 	if (!c->in_flight)
-		return err_set(&c->problem, -EBADMSG, "%s: an answer that nobody asked for: %.100s",
-			       c->path, reply->text);
+		return err_set(&c->problem, -EBADMSG, "%s: an unexpected reply: %.100s", c->path,
+			       reply->text);
 	sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
 	a = take_first(c);
 	a->fn(0, reply, a->arg);
@@ -501,8 +502,8 @@ static int take_bytes(struct bird_control *c, const char *bytes, size_t n)
 		if (r == 0)
 			return 0;
 		if (r < 0)
-			return err_set(&c->problem, r, "%s: an answer that is not BIRD's: %s",
-				       c->path, strerror(-r));
+			return err_set(&c->problem, r, "%s: an invalid reply: %s", c->path,
+				       strerror(-r));
 		r = take_reply(c, &reply);
 		if (r < 0)
 			return r;
@@ -563,10 +564,10 @@ static void explain(struct bird_control *c, int e)
 		break;
 	case -ECONNREFUSED:
 		err_set(&c->problem, e,
-			"%s has nobody behind it: it is left over from a BIRD that died", c->path);
+			"%s has no listener: it is left over from a BIRD that crashed", c->path);
 		break;
 	case -EAGAIN:
-		err_set(&c->problem, e, "%s takes no more clients: BIRD hangs or is very busy",
+		err_set(&c->problem, e, "%s accepts no more clients: BIRD hangs or is very busy",
 			c->path);
 		break;
 	default:

@@ -116,8 +116,8 @@ static void a_missing_and_a_stale_socket_have_sentences_of_their_own(void **stat
 	fake_listen(&fake);
 	fake_die(&fake);
 	RUN_UNTIL(&fake, disconnects == 2);
-	snprintf(want, sizeof(want),
-		 "%s has nobody behind it: it is left over from a BIRD that died", fake.path);
+	snprintf(want, sizeof(want), "%s has no listener: it is left over from a BIRD that crashed",
+		 fake.path);
 	assert_string_equal(reason, want);
 	/* Told once, however often it is tried. */
 	run_for(&fake, 400);
@@ -168,11 +168,12 @@ static void somebody_else_behind_the_socket_is_told(void **state)
 	start();
 	RUN_UNTIL(&fake, fake.clients == 2);
 	assert_int_equal(disconnects, 1);
-	assert_non_null(strstr(reason, "an answer that is not BIRD's"));
+	assert_non_null(strstr(reason, "an invalid reply"));
 
 	fake.greeting = "0001 FRR ready.\n";
 	RUN_UNTIL(&fake, disconnects == 2);
-	assert_non_null(strstr(reason, "is no BIRD: it said \"0001 FRR ready.\""));
+	assert_non_null(
+		strstr(reason, "is not a control socket of BIRD: it sent \"0001 FRR ready.\""));
 	fake.greeting = "0001 BIRD 2.17.5 ready.\n";
 	RUN_UNTIL(&fake, connects == 1);
 }
@@ -302,7 +303,7 @@ static void an_answer_that_nobody_asked_for_costs_it_too(void **state)
 	start_connected();
 	fake_say(&fake, "0000 surprise\n", true);
 	RUN_UNTIL(&fake, disconnects == 1);
-	assert_non_null(strstr(reason, "an answer that nobody asked for: surprise"));
+	assert_non_null(strstr(reason, "an unexpected reply: surprise"));
 	RUN_UNTIL(&fake, connects == 2);
 }
 
@@ -322,7 +323,7 @@ static void bird_that_dies_and_comes_back_is_found(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		fake_die(&fake);
 		RUN_UNTIL(&fake, disconnects >= 2 * i + 2);
-		assert_non_null(strstr(reason, "has nobody behind it"));
+		assert_non_null(strstr(reason, "has no listener"));
 		fake_listen(&fake);
 		RUN_UNTIL(&fake, connects == i + 2);
 	}

@@ -392,7 +392,7 @@ static int set_delimiters(struct parser *p, const struct tag *tag)
 	while (close > open_end && !is_space(close[-1]))
 		close--;
 	if (from == open_end || close == end || close == open_end)
-		return wrong(p, tag, "two delimiters with white space between them are wanted");
+		return wrong(p, tag, "expected two delimiters with white space between them");
 	for (const char *c = open_end; c < close; c++)
 		if (!is_space(*c))
 			return wrong(p, tag, "there are more than two delimiters");

@@ -19,10 +19,10 @@ static const char *step(const char *path)
 		const char *path, *words;
 	} steps[] = {
 		{ "/v1/ipam/assign", "give the pod its addresses" },
-		{ "/v1/ipam/release", "take the pod's addresses back" },
+		{ "/v1/ipam/release", "release the pod's addresses" },
 		{ "/v1/attach", "route to the pod's link (it has its addresses and its link)" },
 		{ "/v1/detach", "take the pod out of routing" },
-		{ "/v1/node", "tell the MTU of this node" },
+		{ "/v1/node", "report the MTU of this node" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
@@ -32,7 +32,7 @@ static const char *step(const char *path)
 }
 
 #define SLOW                                                                                       \
-	"it or this machine may lack CPU time: see the agent's CPU request or CPUWeight=, and "    \
+	"it or this machine may lack CPU time: check the agent's CPU request or CPUWeight=, and "  \
 	"roostctl status"
 
 /* Never "within 0 ms": then it was not this step that took the time. */
@@ -59,7 +59,7 @@ static void explain_silence(const struct cni_call *call, const char *path, int r
 	switch (r) {
 	case -ENOTCONN:
 		cni_fail(e, CNI_CODE_TRY_AGAIN,
-			 "the roost agent is not running: nobody listens on %s; start roostd, or "
+			 "the roost agent is not running: nothing listens on %s; start roostd, or "
 			 "set \"socket\" in the CNI configuration if it listens elsewhere",
 			 socket);
 		break;
@@ -68,10 +68,10 @@ static void explain_silence(const struct cni_call *call, const char *path, int r
 		break;
 	case -ECONNRESET:
 		cni_fail(e, CNI_CODE_TRY_AGAIN,
-			 "the roost agent on %s went away before it had answered", socket);
+			 "the roost agent on %s closed the connection before it replied", socket);
 		break;
 	case -EBADMSG:
-		cni_fail(e, CNI_CODE_IO, "the answer from %s is not that of a roost agent", socket);
+		cni_fail(e, CNI_CODE_IO, "the reply on %s is not from a roost agent", socket);
 		break;
 	case -EINVAL:
 		cni_fail(e, CNI_CODE_CONFIG, "field \"socket\": %s", why->text);
@@ -172,8 +172,8 @@ void plugin_release(const struct cni_call *call, const struct deadline *deadline
 		return;
 	if (cni_spool_release(&call->conf, &call->env, &spool, note, &why) < 0) {
 		cni_complain(call,
-			     "the address of %s/%s is not given back yet: %s; the agent will find "
-			     "out by itself",
+			     "the address of %s/%s is not released yet: %s; the agent detects that "
+			     "later",
 			     call->env.container, call->env.ifname, why.text);
 		return;
 	}
@@ -209,8 +209,8 @@ static int refuse_if_alive(const struct cni_call *call, const struct cni_result 
 		return r;
 	}
 	return cni_fail(e, CNI_CODE_ATTACHED,
-			"%s in %s already carries the addresses of this attachment (%s): it is "
-			"alive and stays as it is; DEL it before another ADD",
+			"%s in %s already carries the addresses of this attachment (%s): the pod "
+			"is running and is left unchanged; DEL it before another ADD",
 			env->ifname, env->netns, address_print(&v[0], text));
 }
 

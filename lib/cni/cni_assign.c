@@ -79,7 +79,7 @@ int cni_assign_body(const struct cni_conf *conf, const struct cni_env *env,
 	if (ipam->ranges.n > 0 && want->n_pools > 0 && !want->pools_from_pod)
 		return cni_fail(e, CNI_CODE_CONFIG,
 				"the IPAM configuration names both a pool and a range: a range "
-				"makes its own pool, so leave one of them out");
+				"makes its own pool, so remove one of them");
 	json_out_open(&out, NULL, '{');
 	put_attachment(&out, conf, env);
 	json_out_some_text(&out, "netns", env->netns);
@@ -194,7 +194,7 @@ int cni_assign_reply(struct json_object *reply, struct cni_ipam *ipam, bool *ret
 		if (r == 0 && read.result.ips.n == 0)
 			r = json_wrong(json_member(&root, "addresses"), "is empty");
 		if (r < 0 && r != -ENOMEM) {
-			r = err_wrap(&e->msg, -EINVAL, "the agent's answer is not understood");
+			r = err_wrap(&e->msg, -EINVAL, "the agent's reply is invalid");
 			e->code = CNI_CODE_IO;
 		}
 	}

@@ -158,8 +158,7 @@ static void a_reply_that_makes_no_sense_is_not_passed_on(void **unused)
 		bool existing;
 
 		assert_int_equal(result_of("", cases[i].reply, &existing, &text, &e), -EINVAL);
-		snprintf(want, sizeof(want), "the agent's answer is not understood: %s",
-			 cases[i].why);
+		snprintf(want, sizeof(want), "the agent's reply is invalid: %s", cases[i].why);
 		assert_string_equal(e.msg.text, want);
 		assert_int_equal(e.code, CNI_CODE_IO);
 	}

@@ -73,7 +73,7 @@ static int check_version(const char *text, enum cni_verb verb, enum cni_version 
 	if (cni_version_parse(text, &version) < 0) {
 		/* These verbs compare versions, so theirs must at least be one. */
 		if (since > CNI_0_1_0 && !cni_version_is_one(text))
-			return cni_fail(e, CNI_CODE_DECODE, "cniVersion \"%s\" is no version",
+			return cni_fail(e, CNI_CODE_DECODE, "cniVersion \"%s\" is not a version",
 					text_show(text, shown));
 		return unsupported(text, e);
 	}

@@ -129,8 +129,8 @@ static void a_verb_needs_the_version_that_has_it(void **unused)
 
 static void a_verb_that_compares_versions_needs_one_to_compare(void **unused)
 {
-	FAILS(CNI_CHECK, OK("abc"), 6, "cniVersion \"abc\" is no version");
-	FAILS(CNI_STATUS, OK("1.0.0.0"), 6, "cniVersion \"1.0.0.0\" is no version");
+	FAILS(CNI_CHECK, OK("abc"), 6, "cniVersion \"abc\" is not a version");
+	FAILS(CNI_STATUS, OK("1.0.0.0"), 6, "cniVersion \"1.0.0.0\" is not a version");
 	FAILS(CNI_GC, OK("2.0.0"), 1, "cniVersion \"2.0.0\" is not supported");
 }
 

@@ -64,8 +64,8 @@ int cni_input_read(int fd, const struct deadline *d, char **ret, size_t *ret_len
 			return input_failed(e, errno);
 		if (ready == 0)
 			return cni_fail(e, CNI_CODE_IO,
-					"the network configuration on stdin has no end: %zu bytes "
-					"came, and the time for this command is over",
+					"the network configuration on stdin is incomplete: %zu "
+					"bytes were read before the time limit of this command",
 					len);
 		if (len == room) {
 			char *grown = realloc(text, room = room ? room * 4 : 16384);

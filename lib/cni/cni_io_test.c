@@ -70,7 +70,7 @@ static void input_without_an_end_is_given_up(void **unused)
 	assert_int_equal(write(ends[1], "{}", 2), 2);
 	assert_int_equal(cni_input_read(ends[0], &soon, &text, &len, &e), -EINVAL);
 	assert_int_equal(e.code, CNI_CODE_IO);
-	assert_non_null(strstr(e.msg.text, "on stdin has no end: 2 bytes came"));
+	assert_non_null(strstr(e.msg.text, "on stdin is incomplete: 2 bytes were read"));
 	close(ends[0]);
 	close(ends[1]);
 }
