@@ -6,9 +6,9 @@
 #include "cni/veth.h"
 #include "ipam/plugin/plugin.h"
 #include "lib/base/files.h"
+#include "lib/base/json_out.h"
 #include "lib/cni/cni_assign.h"
 #include "lib/cni/cni_spool.h"
-#include "lib/json/json_out.h"
 
 /* --- attach and check ----------------------------------------------------------------------- */
 

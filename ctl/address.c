@@ -5,7 +5,7 @@
 
 #include "ctl/addresses.h"
 #include "ctl/frame/verbs.h"
-#include "lib/json/json_out.h"
+#include "lib/base/json_out.h"
 #include "lib/json/tree.h"
 #include "lib/model/keys.h"
 #include "lib/model/model.h"

@@ -2,6 +2,7 @@ PURE_TESTS += \
 	lib/base/array_test \
 	lib/base/base64_test \
 	lib/base/hash_test \
+	lib/base/json_out_test \
 	lib/base/listen_address_test \
 	lib/base/log_test \
 	lib/base/metrics_test \
@@ -25,7 +26,6 @@ PURE_TESTS += \
 	lib/etcd/etcd_error_test \
 	lib/http/certificate_words_test \
 	lib/http/http_reply_test \
-	lib/json/json_out_test \
 	lib/json/json_stream_test \
 	lib/json/json_test \
 	lib/json/selector_test \

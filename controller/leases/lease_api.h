@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "lib/json/json_out.h"
+#include "lib/base/json_out.h"
 #include "lib/model/model.h"
 
 /* An expiration that never comes, as Go prints a time that was not set. */

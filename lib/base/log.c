@@ -7,24 +7,24 @@
 #include "lib/base/log.h"
 
 #include <errno.h>
-#include <json-c/json.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
+#include "lib/base/json_out.h"
+#include "lib/base/names.h"
+
 #define SECRET_MIN 4
 #define MORE_MAX   40 /* " (4294967295 more like this)" */
-
-AUTO_DEFINE(struct json_object *, json_object_put)
 
 static const char *const level_names[] = { "error", "warning", "info", "debug" };
 
 static enum log_level current_level = LOG_LEVEL_INFO;
 static log_sink_fn *current_sink = log_to_stderr;
-static char **secrets;
-static size_t n_secrets;
+static ARRAY(char *) secrets;
 
 /* --- settings ------------------------------------------------------------------------------- */
 
@@ -63,33 +63,27 @@ void log_set_sink(log_sink_fn *sink)
 int log_hide(const char *secret)
 {
 	AUTO(free) char *copy = NULL;
-	char **grown;
 
 	if (strlen(secret) < SECRET_MIN)
 		return -EINVAL;
-	for (size_t i = 0; i < n_secrets; i++)
-		if (!strcmp(secrets[i], secret))
+	for (size_t i = 0; i < secrets.n; i++)
+		if (!strcmp(secrets.v[i], secret))
 			return 0;
 
 	copy = strdup(secret);
-	grown = reallocarray(secrets, n_secrets + 1, sizeof(*secrets));
-	if (grown)
-		secrets = grown;
-	if (!copy || !grown)
+	if (!copy || array_append(&secrets, copy) < 0)
 		return -ENOMEM;
-	secrets[n_secrets++] = TAKE(copy);
+	TAKE(copy);
 	return 0;
 }
 
 void log_forget_hidden(void)
 {
-	for (size_t i = 0; i < n_secrets; i++) {
-		explicit_bzero(secrets[i], strlen(secrets[i]));
-		free(secrets[i]);
+	for (size_t i = 0; i < secrets.n; i++) {
+		explicit_bzero(secrets.v[i], strlen(secrets.v[i]));
+		free(secrets.v[i]);
 	}
-	free(secrets);
-	secrets = NULL;
-	n_secrets = 0;
+	array_done(&secrets);
 }
 
 /* The end of the secret that starts here and reaches furthest, or NULL. */
@@ -97,10 +91,10 @@ static const char *secret_end(const char *p)
 {
 	const char *end = NULL;
 
-	for (size_t i = 0; i < n_secrets; i++) {
-		size_t length = strlen(secrets[i]);
+	for (size_t i = 0; i < secrets.n; i++) {
+		size_t length = strlen(secrets.v[i]);
 
-		if (!strncmp(p, secrets[i], length) && (!end || p + length > end))
+		if (!strncmp(p, secrets.v[i], length) && (!end || p + length > end))
 			end = p + length;
 	}
 	return end;
@@ -135,23 +129,6 @@ static void hide_secrets(char *text)
 
 /* --- one clean line ------------------------------------------------------------------------- */
 
-/* Length of the UTF-8 character at p, 0 if it is none: overlong, surrogate, beyond Unicode, torn.
- */
-static size_t utf8_length(const unsigned char *p)
-{
-	size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-
-	if (p[0] > 0xf4)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return n;
-}
-
 static bool is_control(const unsigned char *p)
 {
 	return *p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0);
@@ -167,7 +144,7 @@ static void clean(char *text)
 	unsigned char *p = (unsigned char *)text;
 
 	while (*p) {
-		size_t n = utf8_length(p);
+		size_t n = utf8_length((const char *)p);
 
 		if (*p == '\n' || *p == '\r' || *p == '\t')
 			*p = ' ';
@@ -308,24 +285,18 @@ void log_to_stderr(const struct log_record *record)
 
 void log_to_stderr_json(const struct log_record *record)
 {
-	AUTO(json_object_put) struct json_object *o = json_object_new_object();
+	struct json_out out = { 0 };
 	AUTO(free) char *line = NULL;
-	const char *text;
 	char when[32];
-	size_t n;
 
-	if (!o)
-		return;
 	print_time(when, sizeof(when));
-	json_object_object_add(o, "time", json_object_new_string(when));
-	json_object_object_add(o, "level", json_object_new_string(log_level_name(record->level)));
-	json_object_object_add(o, "part", json_object_new_string(record->part));
-	json_object_object_add(o, "message", json_object_new_string(record->text));
-	text = json_object_to_json_string_length(
-		o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &n);
-	line = text ? malloc(n + 1) : NULL;
-	if (!line)
-		return;
-	memcpy(line, text, n);
-	write_line(line, n);
+	json_out_open(&out, NULL, '{');
+	json_out_text(&out, "time", when);
+	json_out_text(&out, "level", log_level_name(record->level));
+	json_out_text(&out, "part", record->part);
+	json_out_text(&out, "message", record->text);
+	json_out_close(&out, '}');
+	/* The line feed takes the place of the NUL. */
+	if (json_out_take(&out, &line) == 0)
+		write_line(line, strlen(line));
 }

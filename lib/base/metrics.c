@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
+
 /* --- histograms ----------------------------------------------------------------------------- */
 
 static const struct {
@@ -46,30 +48,10 @@ void metrics_done(struct metrics *m)
 	*m = (struct metrics){ 0 };
 }
 
-static bool make_room(struct metrics *m, size_t n)
-{
-	size_t room = m->room ?: 8192;
-	char *grown;
-
-	if (m->err)
-		return false;
-	while (room - m->len <= n)
-		room *= 2;
-	if (room == m->room)
-		return true;
-	grown = realloc(m->text, room);
-	if (!grown) {
-		m->err = -ENOMEM;
-		return false;
-	}
-	m->text = grown;
-	m->room = room;
-	return true;
-}
-
 static void put_bytes(struct metrics *m, const char *text, size_t n)
 {
-	if (!make_room(m, n))
+	m->err = m->err ?: array_make_room(&m->text, m->len, &m->room, 1, n + 1);
+	if (m->err)
 		return;
 	memcpy(m->text + m->len, text, n);
 	m->len += n;

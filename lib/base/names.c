@@ -36,6 +36,22 @@ const char *text_printable(const char *text, char *ret, size_t size)
 	return ret;
 }
 
+size_t utf8_length(const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+
+	if (p[0] > 0xf4)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return n;
+}
+
 static int refuse(const char *text, struct err *err, const char *rule)
 {
 	char shown[SHOW_TEXT];

@@ -24,6 +24,9 @@
 #define SHOW_TEXT      72
 #define SENTENCE_TEXT  512
 
+/* Of the character at text, 0 if it is none: overlong, surrogate, beyond Unicode, torn. */
+size_t utf8_length(const char *text);
+
 typedef int name_check_fn(const char *text, struct err *err);
 
 name_check_fn name_check;              /* pool, peer, filter, static route */

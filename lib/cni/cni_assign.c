@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/base/json_out.h"
 #include "lib/cni/cni_assign.h"
-#include "lib/json/json_out.h"
 
 static void put_attachment(struct json_out *out, const struct cni_conf *conf,
 			   const struct cni_env *env)

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "lib/json/json_out.h"
+#include "lib/base/json_out.h"
 
 PRINTF_LIKE(2, 0)
 static void format(struct err *e, const char *fmt, va_list ap)

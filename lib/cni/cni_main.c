@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/json/json_out.h"
+#include "lib/base/json_out.h"
 
 static const char *variable(const char *name, void *arg)
 {

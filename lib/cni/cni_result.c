@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/json/json_out.h"
+#include "lib/base/json_out.h"
 
 void cni_dns_done(struct cni_dns *dns)
 {

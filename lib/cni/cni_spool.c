@@ -6,7 +6,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/files.h"
-#include "lib/json/json_out.h"
+#include "lib/base/json_out.h"
 
 static int note_text(const struct cni_conf *conf, const struct cni_env *env, uint64_t boottime,
 		     char **ret)

@@ -10,10 +10,11 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
+#include "lib/base/json_out.h"
 #include "lib/base/names.h"
 #include "lib/daemon/serve_tls.h"
-#include "lib/json/json_out.h"
 
 #define MAX_BODY        (64U * 1024U)
 #define MAX_CONNECTIONS 1024U
@@ -309,26 +310,11 @@ void serve_reply_json(struct serve_request *q, unsigned status, struct json_obje
 		answer(q, 500, NULL);
 }
 
-/* The length of the UTF-8 character at s, 0 if there is none. */
-static size_t character_at(const unsigned char *s)
-{
-	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	unsigned second = s[0] == 0xe0 ? 0xa0 : s[0] == 0xf0 ? 0x90 : 0x80;
-	unsigned last = s[0] == 0xed ? 0x9f : s[0] == 0xf4 ? 0x8f : 0xbf;
-
-	if (s[0] > 0xf4 || (n > 1 && (s[1] < second || s[1] > last)))
-		return 0;
-	for (size_t i = 2; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	return n;
-}
-
 /* A sentence that was cut to a buffer's size may end in half a character, which JSON forbids. */
 static void make_utf8(char *text)
 {
 	for (size_t i = 0; text[i];) {
-		size_t n = character_at((const unsigned char *)text + i);
+		size_t n = utf8_length(text + i);
 
 		if (n == 0)
 			text[i++] = '?';
@@ -406,23 +392,6 @@ static bool announces_too_much(const struct serve_request *q)
 	return length && strtoull(length, NULL, 10) > q->serve->o.max_body;
 }
 
-static bool grow(struct serve_request *q, size_t need)
-{
-	size_t room = q->room ?: 1024;
-	char *grown;
-
-	if (need <= q->room)
-		return true;
-	while (room < need)
-		room *= 2;
-	grown = realloc(q->body, room);
-	if (!grown)
-		return false;
-	q->body = grown;
-	q->room = room;
-	return true;
-}
-
 /* A part of the body. An answer cannot be given before its end, so too much is read and dropped. */
 static enum MHD_Result collect(struct serve_request *q, const char *data, size_t n)
 {
@@ -433,7 +402,7 @@ static enum MHD_Result collect(struct serve_request *q, const char *data, size_t
 		q->len += n;
 		return q->len > max * PATIENCE ? MHD_NO : MHD_YES;
 	}
-	if (!grow(q, q->len + n + 1))
+	if (array_make_room(&q->body, q->len, &q->room, 1, n + 1) < 0)
 		return MHD_NO;
 	memcpy(q->body + q->len, data, n);
 	q->len += n;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/base/base64.h"
-#include "lib/json/json_out.h"
+#include "lib/base/json_out.h"
 
 /* 64-bit numbers are texts. */
 static void add_number(struct json_out *out, const char *name, int64_t n)

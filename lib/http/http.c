@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/http/http.h"
 
+#include "lib/base/array.h"
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -72,25 +73,14 @@ static void make_unready(struct http_call *c)
 static size_t on_write(char *data, size_t size, size_t n, void *arg)
 {
 	struct http_call *c = arg;
-	size_t add = size * n, need;
+	size_t add = size * n;
 
 	if (add > c->max_reply - c->reply_len) {
 		c->too_large = true;
 		return 0;
 	}
-	need = c->reply_len + add + 1;
-	if (need > c->reply_room) {
-		size_t room = c->reply_room ? c->reply_room * 2 : 4096;
-		char *grown;
-
-		while (room < need)
-			room *= 2;
-		grown = realloc(c->reply, room);
-		if (!grown)
-			return 0;
-		c->reply = grown;
-		c->reply_room = room;
-	}
+	if (array_make_room(&c->reply, c->reply_len, &c->reply_room, 1, add + 1) < 0)
+		return 0;
 	memcpy(c->reply + c->reply_len, data, add);
 	c->reply_len += add;
 	c->reply[c->reply_len] = '\0';

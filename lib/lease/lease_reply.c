@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/json_out.h"
 #include "lib/json/json.h"
-#include "lib/json/json_out.h"
 
 /* What flannel takes when its configuration does not say. */
 #define USUAL_VNI  1

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "lib/base/auto.h"
+#include "lib/base/json_out.h"
 #include "lib/json/json.h"
-#include "lib/json/json_out.h"
 
 static void commas_and_names_come_by_themselves(void **unused)
 {

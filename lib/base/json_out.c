@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lib/json/json_out.h"
+#include "lib/base/json_out.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,23 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
+
 static void put(struct json_out *out, const char *text, size_t len)
 {
-	size_t room = out->room ?: 512;
-	char *grown;
-
-	if (out->failed)
+	if (out->failed || array_make_room(&out->text, out->len, &out->room, 1, len + 1) < 0) {
+		out->failed = true;
 		return;
-	while (out->len + len + 1 > room)
-		room *= 2;
-	if (room != out->room) {
-		grown = realloc(out->text, room);
-		if (!grown) {
-			out->failed = true;
-			return;
-		}
-		out->text = grown;
-		out->room = room;
 	}
 	memcpy(out->text + out->len, text, len);
 	out->len += len;
