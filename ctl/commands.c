@@ -275,6 +275,19 @@ const struct command commands[] = {
 	  .help = "print the completion script for a shell",
 	  .examples = EXAMPLES("roostctl completion bash", "roostctl completion zsh"),
 	  .run = completion_run },
+	{ NAME("etcd", "roles"), TAKES("[NODE]...", 0, ARGUMENTS_ANY, ARG_NODE, ARG_NODE),
+	  .help = "print the roles and users of etcd that give each program least right",
+	  .more = "Prints commands of etcdctl: one role and one user for the agent of each NODE "
+		  "(default: every registered node), and for the controller, for operators and "
+		  "for viewers. With --apply roostctl sets them itself, as a user with the role "
+		  "root: missing permissions are granted, others of these roles are revoked, "
+		  "existing users keep their passwords. The password of a new user goes to "
+		  "DIR/USER, which only root can read: move it to the node and name it in "
+		  "etcdPasswordFile, with the user in etcdUser.\n\nAuthentication itself is "
+		  "enabled by `etcdctl auth enable`, after every program has its user.",
+	  .examples = EXAMPLES("roostctl etcd roles", "roostctl etcd roles n1 n2 -o json",
+			       "roostctl etcd roles --apply --password-dir /run/etcd-users"),
+	  .flags = FLAGS("apply", "password-dir"), .run = etcd_roles_run },
 	{ NAME("version", NULL),
 	  .help = "print the version of this program, and of the agent on this node",
 	  .examples = EXAMPLES("roostctl version"), .run = version_run },

@@ -32,6 +32,7 @@ PURE_TESTS += \
 	lib/json/tree_test \
 	lib/lease/lease_mirror_test \
 	lib/lease/lease_reply_test \
+	lib/model/etcd_roles_test \
 	lib/model/keys_test \
 	lib/model/lease_holder_test \
 	lib/model/model_peer_test \

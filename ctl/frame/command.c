@@ -101,8 +101,8 @@ static bool is_given(const struct option_def *def, const struct ctl_settings *s)
 {
 	const char *at = (const char *)s + def->at;
 
-	if (def->kind == OPTION_TEXT)
-		return (*(const char *const *)at)[0];
+	if (def->kind == OPTION_TEXT || def->kind == OPTION_PATH)
+		return *(const char *const *)at && **(const char *const *)at;
 	return *(const uint32_t *)at;
 }
 

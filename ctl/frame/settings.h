@@ -15,7 +15,8 @@ struct ctl_settings {
 	uint32_t route_protocol, static_route_protocol;
 	/* Not every command takes these: it names those that it does. */
 	const char *file;
-	uint32_t watch, yes, now, blocks, repair, all, diff, force, wait;
+	const char *password_dir;
+	uint32_t apply, watch, yes, now, blocks, repair, all, diff, force, wait;
 };
 
 extern const struct option_table ctl_settings_table;

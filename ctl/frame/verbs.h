@@ -22,5 +22,6 @@ verb_fn block_show;
 verb_fn lease_show, lease_delete;
 verb_fn address_show, address_release;
 verb_fn ipam_show, ipam_check;
+verb_fn etcd_roles_run;
 verb_fn version_run, completion_run;
 verb_fn examples_run, complete_run; /* hidden */

@@ -387,15 +387,26 @@ class EtcdCluster:
 
     _auth_on = False
 
+    def _add_user(self, name, password):
+        self.call("/v3/auth/user/add", {"name": name, "password": password})
+        self.call("/v3/auth/role/add", {"name": name})
+        self.call("/v3/auth/user/grant", {"user": name, "role": name})
+
     def _enable_auth(self):
-        for name, password in (("root", ROOT_PASSWORD), (USER, PASSWORD)):
-            self.call("/v3/auth/user/add", {"name": name, "password": password})
-            self.call("/v3/auth/role/add", {"name": name})
-            self.call("/v3/auth/user/grant", {"user": name, "role": name})
+        self._add_user(USER, PASSWORD)
         self.call("/v3/auth/role/grant", {"name": USER, "perm": {
             "permType": "READWRITE", "key": b64("/roost/"), "range_end": b64("/roost0")}})
+        self.require_login()
+
+    def require_login(self):
+        """From now on every request needs a user; root is added."""
+        self._add_user("root", ROOT_PASSWORD)
         self.call("/v3/auth/enable", {})
         self._auth_on = True
+
+    def as_user(self, name, password_file):
+        """The same cluster for programs that log in so."""
+        return _AsUser(self, name, password_file)
 
     def _login(self, member):
         """root's token at a member, or None without authentication."""
@@ -405,6 +416,17 @@ class EtcdCluster:
             self._tokens[member] = member.gateway.request(
                 "/v3/auth/authenticate", {"name": "root", "password": ROOT_PASSWORD})["token"]
         return self._tokens[member]
+
+
+class _AsUser:
+    def __init__(self, etcd, name, password_file):
+        self._etcd, self._login = etcd, ["--etcd-user", name, "--etcd-password-file", password_file]
+
+    def __getattr__(self, name):
+        return getattr(self._etcd, name)
+
+    def flags(self):
+        return [*self._etcd.flags(), *self._login]
 
 
 def _event(event):

@@ -46,6 +46,8 @@ struct etcd_call {
 	TAILQ_ENTRY(etcd_call) entry;
 	struct etcd *etcd;
 	const struct verb *verb;
+	struct verb own;             /* store_etcd_ask(): a path of its own */
+	struct json_object **answer; /* the whole of it goes there */
 	char *body;
 	bool writes, repeatable, maybe_done;
 	bool persistent; /* no error ends it */
@@ -405,6 +407,8 @@ static void succeeded(struct etcd_call *c, struct json_object *json, struct etcd
 		free(ep->token);
 		ep->token = strdup(token);
 	}
+	if (c->answer)
+		*c->answer = json_object_get(json);
 	if (c->verb == &verb_list)
 		page_arrived(c, decoded, &reply);
 	else
@@ -733,6 +737,24 @@ int etcd_probe(struct etcd *e, size_t endpoint, const char *key, uint32_t timeou
 		return -ENOMEM;
 	c->pinned = true;
 	c->endpoint = endpoint;
+	return start(c, timeout_ms, ret_call);
+}
+
+int store_etcd_ask(struct store *s, const char *path, const char *body, uint32_t timeout_ms,
+		   store_reply_fn *fn, void *arg, struct json_object **answer,
+		   struct store_call **ret_call)
+{
+	char *copy = strdup(body);
+	struct etcd_call *c = copy ? call_new((struct etcd *)s, NULL, copy, fn, arg) : NULL;
+
+	if (!c)
+		return -ENOMEM;
+	c->own = (struct verb){ path, etcd_decode_revoke, 5000 };
+	c->verb = &c->own;
+	c->answer = answer;
+	/* As txn_key(): what a refusal names. */
+	c->key = strdup(path);
+	c->writes = true;
 	return start(c, timeout_ms, ret_call);
 }
 

@@ -28,3 +28,12 @@ struct store_etcd_options {
 /* -EINVAL with the reason, or -ENOMEM. Connects only when the first request is made. */
 int store_etcd_new(sd_event *event, const struct store_etcd_options *options, struct store **ret,
 		   struct err *err);
+
+/*
+ * One request to a path of the gateway that is not about keys, such as "/v3/auth/role/add": a literal.
+ * *answer gets the whole reply before fn hears of it; json_object_put() it.
+ */
+struct json_object;
+int store_etcd_ask(struct store *s, const char *path, const char *body, uint32_t timeout_ms,
+		   store_reply_fn *fn, void *arg, struct json_object **answer,
+		   struct store_call **ret_call);
