@@ -42,13 +42,6 @@ static bool is_silent(const char *pool, void *arg)
 	return a->overlay && overlay_pool_is_silent(a->overlay, pool);
 }
 
-static void kernel_first(void *arg)
-{
-	struct agent *a = arg;
-
-	kernel_now(a->kernel);
-}
-
 static void addresses_known(void *arg)
 {
 	struct agent *a = arg;
@@ -115,20 +108,6 @@ static void forwards(sa_family_t family, void *arg)
 				    0600, "", 0) < 0)
 		log_warning("agent", "%s: that forwarding was off cannot be noted",
 			    a->settings->run_dir);
-}
-
-static bool bird_has(const struct prefix *dst, void *arg)
-{
-	const struct agent *a = arg;
-
-	return kernel_has_bird_route(a->kernel, dst);
-}
-
-static void bird_port(uint32_t port, void *arg)
-{
-	const struct agent *a = arg;
-
-	kernel_set_bird_port(a->kernel, port);
 }
 
 static int pools(struct prefix **ret, size_t *ret_n, void *arg)
@@ -233,15 +212,13 @@ static int open_routing(struct agent *a, struct err *err)
 		.timers = a->timers,
 		.health = a->health,
 		.records = a->records,
+		.kernel = a->kernel,
 		.bird_socket = s->bird_socket,
 		.bird_config = s->bird_config,
 		.bird_program = s->bird_program,
 		.template_dir = s->template_dir,
 		.blocks = own_blocks,
 		.silent = is_silent,
-		.first = kernel_first,
-		.in_kernel = bird_has,
-		.is_birds = bird_port,
 		.changed = agent_changed,
 		.arg = a,
 	};

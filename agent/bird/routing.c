@@ -12,6 +12,7 @@
 #include "agent/bird/bird_flaps.h"
 #include "agent/bird/routing_compare.h"
 #include "agent/kernel/fight.h"
+#include "agent/kernel/kernel.h"
 #include "confd/bird/bird_mask.h"
 #include "confd/bird/bird_show.h"
 #include "confd/bird_step.h"
@@ -294,7 +295,8 @@ static int render(char **ret, size_t *ret_len, void *arg, struct err *err)
 	struct routing *r = arg;
 	int rc;
 
-	r->o.first(r->o.arg);
+	/* BIRD learns blocks from there: they come first. */
+	kernel_now(r->o.kernel);
 	rc = make_plan(r, &plan, err);
 	rc = rc ?: render_plan(r, &plan, ret, ret_len, err);
 	if (rc < 0)
@@ -708,10 +710,10 @@ static void on_shown(int err, const struct bird_reply *reply, void *arg)
 {
 	struct routing *r = arg;
 
-	if (err == 0 && shows_route(reply) && !r->o.in_kernel(&r->lost, r->o.arg))
+	if (err == 0 && shows_route(reply) && !kernel_has_bird_route(r->o.kernel, &r->lost))
 		feed(r);
 	else if (err == 0)
-		r->o.is_birds(r->lost_by, r->o.arg);
+		kernel_set_bird_port(r->o.kernel, r->lost_by);
 	r->lost_by = 0;
 }
 

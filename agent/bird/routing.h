@@ -24,6 +24,7 @@
 /* The first line of every bird.conf that is ours. */
 #define BIRD_CONFIG_MARK "# Rendered by roost"
 
+struct kernel;
 struct routing;
 
 struct routing_options {
@@ -31,17 +32,13 @@ struct routing_options {
 	struct timers *timers;
 	struct health *health;
 	struct records *records; /* borrowed */
+	struct kernel *kernel;   /* likewise: BIRD learns blocks from it */
 	const char *bird_socket, *bird_config, *bird_program;
 	const char *template_dir; /* the shipped ones; the operator's go before them */
 	/* Own blocks that are routed, for `announce: static`; free() ret->v. */
 	int (*blocks)(struct prefixes *ret, void *arg);
 	/* Whether a pool whose record is gone was not announced. */
 	bool (*silent)(const char *pool, void *arg);
-	/* Comes before everything that is done for BIRD, which learns blocks from the kernel. */
-	void (*first)(void *arg);
-	/* Whether the kernel has this route of BIRD's; and BIRD's own socket, as it turned out. */
-	bool (*in_kernel)(const struct prefix *dst, void *arg);
-	void (*is_birds)(uint32_t port, void *arg);
 	/* Something that status shows has changed. */
 	void (*changed)(void *arg);
 	void *arg;
