@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "confd/template_dir.h"
+#include "confd/renderer.h"
 #include "lib/base/files.h"
 #include "lib/daemon/options.h"
 #include "lib/json/fields.h"

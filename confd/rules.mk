@@ -3,7 +3,7 @@ PROGRAM_SRCS.roost-confd := confd/main.c
 
 PURE_TESTS += \
 	confd/bird/bird_mask_test \
-	confd/bird/bird_parse_test \
+	confd/bird/bird_records_test \
 	confd/bird/bird_reply_test \
 	confd/kept_test \
 	confd/key_tree_test \

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "agent/bird/desired_bird.h"
-#include "confd/bird/bird_parse.h"
+#include "confd/bird/bird_reply.h"
 
 struct routing_difference {
 	size_t missing;  /* meant, and not there or of another kind: BIRD runs something else */

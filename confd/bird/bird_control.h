@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
-#include "confd/bird/bird_parse.h"
+#include "confd/bird/bird_reply.h"
 
 #define BIRD_COMMAND_MAX          512
 #define BIRD_COMMAND_TIMEOUT_MS   5000

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "confd/bird/bird_control.h"
-#include "confd/bird/bird_parse.h"
+#include "confd/bird/bird_reply.h"
 
 enum bird_view {
 	BIRD_VIEW_STATUS,        /* -> status */

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "confd/template_dir.h"
+#include "confd/renderer.h"
 #include "lib/base/files.h"
 
 static char folder[] = "/tmp/roost-templates-XXXXXX";

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "confd/bird/bird_parse.h"
+#include "confd/bird/bird_reply.h"
 
 static size_t walked;
 

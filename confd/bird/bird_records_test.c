@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "confd/bird/bird_golden.h"
-#include "confd/bird/bird_parse.h"
+#include "confd/bird/bird_reply.h"
 
 static struct bird_reader reader;
 
