@@ -46,25 +46,11 @@ int lease_view_new(void (*done)(void *answer), struct lease_view **ret)
 	return 0;
 }
 
-static void forget_pools(struct lease_view *v)
-{
-	pool_views_done(&v->views);
-	for (size_t i = 0; i < v->n_pools; i++)
-		pool_done(&v->pools[i]);
-	for (size_t i = 0; i < v->n_extents; i++)
-		extent_done(&v->extents[i]);
-	free(TAKE(v->pools));
-	free(TAKE(v->inputs));
-	free(TAKE(v->extents));
-	free(TAKE(v->extent_list));
-	v->n_pools = v->n_inputs = v->n_extents = 0;
-}
-
 void lease_view_free(struct lease_view *v)
 {
 	if (!v)
 		return;
-	forget_pools(v);
+	pool_records_done(&v->pools);
 	for (size_t i = 0; i < v->networks.n; i++)
 		lease_network_free(v->networks.v[i]);
 	array_done(&v->networks);
@@ -87,35 +73,13 @@ static void read_config(struct lease_view *v)
 
 static int read_pools(struct lease_view *v)
 {
-	const struct mirror *m = &v->mirror;
+	int r = 0;
 
-	v->pools = calloc(mirror_count(m, KEYS_POOL) + 1, sizeof(*v->pools));
-	v->inputs = calloc(mirror_count(m, KEYS_POOL) + 1, sizeof(*v->inputs));
-	v->extents = calloc(mirror_count(m, KEYS_EXTENT) + 1, sizeof(*v->extents));
-	v->extent_list = calloc(mirror_count(m, KEYS_EXTENT) + 1, sizeof(struct extent *));
-	if (!v->pools || !v->inputs || !v->extents || !v->extent_list)
-		return -ENOMEM;
-	MIRROR_EACH(m, e, KEYS_POOL) {
-		const struct store_kv *kv = &e->kv;
-		struct pool_input *in = &v->inputs[v->n_inputs++];
-
-		*in = (struct pool_input){ .name = mirrored_name(e),
-					   .invalid = "its record cannot be read",
-					   .created = kv->create_revision };
-		if (pool_decode(KV_ARGS(kv), &v->pools[v->n_pools], NULL) == 0) {
-			in->pool = &v->pools[v->n_pools++];
-			in->invalid = NULL;
-		}
-	}
-	MIRROR_EACH(m, x, KEYS_EXTENT) {
-		const struct store_kv *kv = &x->kv;
-
-		if (extent_decode(KV_ARGS(kv), &v->extents[v->n_extents], NULL) == 0) {
-			v->extent_list[v->n_extents] = &v->extents[v->n_extents];
-			v->n_extents++;
-		}
-	}
-	return 0;
+	MIRROR_EACH(&v->mirror, e, KEYS_POOL)
+		r = r ?: pool_records_add(&v->pools, KV_ARGS(&e->kv), e->kv.create_revision);
+	MIRROR_EACH(&v->mirror, e, KEYS_EXTENT)
+		r = r ?: pool_records_add(&v->pools, KV_ARGS(&e->kv), e->kv.create_revision);
+	return r ?: pool_records_view(&v->pools);
 }
 
 static bool is_overlay(const struct pool_view *p)
@@ -128,8 +92,8 @@ static const struct pool_view *choose(const struct lease_view *v, const char *na
 {
 	const struct pool_view *found = NULL;
 
-	for (size_t i = 0; i < v->views.n; i++) {
-		const struct pool_view *p = &v->views.v[i];
+	for (size_t i = 0; i < v->pools.views.n; i++) {
+		const struct pool_view *p = &v->pools.views.v[i];
 
 		if (!is_overlay(p) || strcmp(p->network, name) != 0 ||
 		    p->cidr.address.family != AF_INET || !p->selected)
@@ -153,27 +117,16 @@ static void tell_network(struct lease_view *v, const char *name, bool removed)
 
 static void refresh_pools(struct lease_view *v)
 {
-	struct pools_input in;
-
-	forget_pools(v);
+	pool_records_done(&v->pools);
 	for (size_t i = 0; i < v->networks.n; i++)
 		v->networks.v[i]->had_pool = v->networks.v[i]->pool != NULL;
 	if (read_pools(v) < 0) {
 		v->failed = true;
 		return;
 	}
-	in = (struct pools_input){ .pools = v->inputs,
-				   .n_pools = v->n_inputs,
-				   .extents = v->extent_list,
-				   .n_extents = v->n_extents,
-				   .node = "" };
-	if (pools_view(&in, &v->views) < 0) {
-		v->failed = true;
-		return;
-	}
-	for (size_t i = 0; i < v->views.n; i++)
-		if (is_overlay(&v->views.v[i]) && choose(v, v->views.v[i].network))
-			network(v, v->views.v[i].network);
+	for (size_t i = 0; i < v->pools.views.n; i++)
+		if (is_overlay(&v->pools.views.v[i]) && choose(v, v->pools.views.v[i].network))
+			network(v, v->pools.views.v[i].network);
 	for (size_t i = 1; i < v->networks.n; i++) {
 		struct lease_network *n = v->networks.v[i];
 
@@ -205,7 +158,8 @@ static int render(const struct lease_view *v, const struct mirrored *e, struct s
 
 	if (r < 0 || block.block.address.family != AF_INET || block.lease.revoked)
 		return r == -ENOMEM ? r : 0;
-	if (!block.lease.public_ip.family && !is_overlay(pool_views_find(&v->views, block.pool)))
+	if (!block.lease.public_ip.family &&
+	    !is_overlay(pool_views_find(&v->pools.views, block.pool)))
 		return 0;
 	known = !block.lease.public_ip.family && decode_node(v, block.node, &node) == 0;
 	r = lease_render(&block, known ? &node : NULL, &v->vxlan, &ret->text, &ret->attrs);

@@ -13,6 +13,7 @@
 
 #include "controller/leases/lease_network.h"
 #include "controller/state/mirror.h"
+#include "ipam/allocator/pool_records.h"
 
 struct lease_view {
 	struct mirror mirror; /* its revision is what a cursor is */
@@ -29,12 +30,7 @@ struct lease_view {
 	int64_t open_revision; /* of what is being told */
 	/* What the pools and settings of the mirror mean. */
 	struct config_vxlan vxlan;
-	struct pool *pools;
-	struct pool_input *inputs;
-	struct extent *extents;
-	const struct extent **extent_list;
-	size_t n_pools, n_inputs, n_extents;
-	struct pool_views views;
+	struct pool_records pools;
 	ARRAY(struct lease_network *) networks; /* the first: the list of them */
 };
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ipam/allocator/pools.h"
+#include "ipam/allocator/pool_records.h"
 #include "lib/json/tree.h"
 #include "lib/model/keys.h"
 #include "lib/model/lease_holder.h"
@@ -18,13 +18,8 @@ struct used_block {
 struct use {
 	const struct ctl_kvs *kvs;
 	struct used_block *blocks; /* in the order of the keys */
-	struct pool *pools;
-	struct extent *extents;
-	struct pool_input *inputs;
-	struct err *wrong; /* of pools that cannot be decoded */
-	const struct extent **extents_at;
-	size_t n_blocks, n_pools, n_extents;
-	struct pool_views views;
+	struct pool_records records;
+	size_t n_blocks;
 	bool lengths[2][129];                  /* which lengths blocks have, IPv4 first */
 	struct json_object *by_pool, *by_node; /* rows, by "network/pool" and by name */
 };
@@ -33,17 +28,8 @@ static void use_done(struct use *u)
 {
 	for (size_t i = 0; u->blocks && i < u->n_blocks; i++)
 		block_done(&u->blocks[i].record);
-	for (size_t i = 0; u->pools && i < u->n_pools; i++)
-		pool_done(&u->pools[i]);
-	for (size_t i = 0; u->extents && i < u->n_extents; i++)
-		extent_done(&u->extents[i]);
-	pool_views_done(&u->views);
+	pool_records_done(&u->records);
 	free(u->blocks);
-	free(u->pools);
-	free(u->extents);
-	free(u->inputs);
-	free(u->wrong);
-	free(u->extents_at);
 	json_object_put(u->by_pool);
 	json_object_put(u->by_node);
 }
@@ -73,72 +59,27 @@ static int take_block(struct use *u, const struct ctl_kv *kv)
 	return 0;
 }
 
-static int take_pool(struct use *u, const struct ctl_kv *kv)
-{
-	struct pool *pool = &u->pools[u->n_pools];
-	struct err *wrong = &u->wrong[u->n_pools];
-	int r = pool_decode(KV_ARGS(kv), pool, wrong);
-
-	if (r == -ENOMEM)
-		return r;
-	u->inputs[u->n_pools++] = (struct pool_input){ .name = kv->key + strlen(KEYS_POOL),
-						       .pool = r < 0 ? NULL : pool,
-						       .invalid = r < 0 ? wrong->text : NULL,
-						       .created = kv->create_revision };
-	return 0;
-}
-
-static int take_extent(struct use *u, const struct ctl_kv *kv)
-{
-	struct extent *extent = &u->extents[u->n_extents];
-	int r = extent_decode(KV_ARGS(kv), extent, NULL);
-
-	if (r == 0) {
-		u->extents_at[u->n_extents] = extent;
-		u->n_extents++;
-	}
-	return r == -ENOMEM ? r : 0;
-}
-
 static int read_records(struct use *u)
 {
-	size_t n[KEY_KINDS] = { 0 };
+	size_t n = 0;
 	struct key key;
 	int r = 0;
 
 	for (size_t i = 0; i < u->kvs->n; i++)
-		if (key_parse(u->kvs->v[i].key, &key) == 0)
-			n[key.kind]++;
-	u->blocks = calloc(n[KEY_BLOCK] + 1, sizeof(*u->blocks));
-	u->pools = calloc(n[KEY_POOL] + 1, sizeof(*u->pools));
-	u->inputs = calloc(n[KEY_POOL] + 1, sizeof(*u->inputs));
-	u->wrong = calloc(n[KEY_POOL] + 1, sizeof(*u->wrong));
-	u->extents = calloc(n[KEY_EXTENT] + 1, sizeof(*u->extents));
-	u->extents_at = calloc(n[KEY_EXTENT] + 1, sizeof(*u->extents_at));
-	if (!u->blocks || !u->pools || !u->inputs || !u->wrong || !u->extents || !u->extents_at)
+		n += key_parse(u->kvs->v[i].key, &key) == 0 && key.kind == KEY_BLOCK;
+	u->blocks = calloc(n + 1, sizeof(*u->blocks));
+	if (!u->blocks)
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < u->kvs->n; i++) {
 		const struct ctl_kv *kv = &u->kvs->v[i];
 
-		if (key_parse(kv->key, &key) < 0)
-			continue;
-		r = key.kind == KEY_BLOCK    ? take_block(u, kv)
-		    : key.kind == KEY_POOL   ? take_pool(u, kv)
-		    : key.kind == KEY_EXTENT ? take_extent(u, kv)
-					     : 0;
+		if (key_parse(kv->key, &key) == 0 && key.kind == KEY_BLOCK)
+			r = take_block(u, kv);
+		else
+			r = pool_records_add(&u->records, KV_ARGS(kv), kv->create_revision);
 	}
+	r = r ?: pool_records_view(&u->records);
 	return r;
-}
-
-static int view_pools(struct use *u)
-{
-	struct pools_input in = { .pools = u->inputs,
-				  .n_pools = u->n_pools,
-				  .extents = u->extents_at,
-				  .n_extents = u->n_extents,
-				  .node = "" };
-
-	return pools_view(&in, &u->views);
 }
 
 /* --- which block an address lies in --------------------------------------------------------- */
@@ -279,14 +220,16 @@ static int pool_rows(struct use *u)
 	char id[POOL_TEXT];
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < u->views.n; i++)
-		r = pool_row(u, &u->views.v[i]);
-	for (size_t i = 0; r == 0 && i < u->n_extents; i++)
-		if (!json_object_object_get_ex(
-			    u->by_pool, pool_id(u->extents[i].network, u->extents[i].pool, id),
-			    NULL))
-			r = gone_pool_row(u, u->extents[i].network, u->extents[i].pool,
-					  &u->extents[i], &row);
+	for (size_t i = 0; r == 0 && i < u->records.views.n; i++)
+		r = pool_row(u, &u->records.views.v[i]);
+	for (size_t i = 0; r == 0 && i < u->records.extents.n; i++)
+		if (!json_object_object_get_ex(u->by_pool,
+					       pool_id(u->records.extents.v[i]->network,
+						       u->records.extents.v[i]->pool, id),
+					       NULL))
+			r = gone_pool_row(u, u->records.extents.v[i]->network,
+					  u->records.extents.v[i]->pool, u->records.extents.v[i],
+					  &row);
 	return r;
 }
 
@@ -326,7 +269,7 @@ static int node_rows(struct use *u)
 /* Less what the pool excludes. */
 static int block_size(const struct use *u, struct used_block *b)
 {
-	const struct pool_view *v = pool_views_find(&u->views, b->record.pool);
+	const struct pool_view *v = pool_views_find(&u->records.views, b->record.pool);
 	AUTO_DONE(spans_done) struct spans span = { 0 };
 	int r;
 
@@ -412,7 +355,6 @@ int ipam_use(const struct ctl_kvs *kvs, struct json_object **ret)
 	struct tree t;
 	int r = u.by_pool && u.by_node && blocks ? read_records(&u) : -ENOMEM;
 
-	r = r ?: view_pools(&u);
 	r = r ?: pool_rows(&u);
 	r = r ?: node_rows(&u);
 	if (r < 0)
