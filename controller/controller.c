@@ -180,21 +180,22 @@ static int open_election(struct controller *c)
 	};
 	int r = elect_new(&options, &c->elect);
 
-	return r
-		       ?: keeper_new(
-				  &(struct keeper_options){
-					  .store = c->store,
-					  .timers = c->timers,
-					  .health = c->health,
-					  .elect = c->elect,
-					  .prefix = c->settings->etcd.prefix,
-					  .minute = c->settings->minute,
-					  .kube = c->settings->kubernetes ? &c->kube_nodes : NULL,
-					  .expect = controller_kube_expect,
-					  .changed = on_changed,
-					  .arg = c,
-				  },
-				  &c->keeper);
+	if (r < 0)
+		return r;
+	return keeper_new(
+		&(struct keeper_options){
+			.store = c->store,
+			.timers = c->timers,
+			.health = c->health,
+			.elect = c->elect,
+			.prefix = c->settings->etcd.prefix,
+			.minute = c->settings->minute,
+			.kube = c->settings->kubernetes ? &c->kube_nodes : NULL,
+			.expect = controller_kube_expect,
+			.changed = on_changed,
+			.arg = c,
+		},
+		&c->keeper);
 }
 
 static int open_monitor(struct controller *c)

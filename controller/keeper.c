@@ -457,17 +457,17 @@ int keeper_new(const struct keeper_options *options, struct keeper **ret)
 	k->wake = (struct timer){ .fn = on_wake, .arg = k };
 	k->end = store_prefix_end(options->prefix);
 	r = k->end ? 0 : -ENOMEM;
-	r = r
-		    ?: work_new(
-			       &(struct work_options){
-				       .store = options->store,
-				       .timers = options->timers,
-				       .elect = options->elect,
-				       .prefix = options->prefix,
-				       .ended = on_wake,
-				       .arg = k,
-			       },
-			       &k->work);
+	if (r == 0)
+		r = work_new(
+			&(struct work_options){
+				.store = options->store,
+				.timers = options->timers,
+				.elect = options->elect,
+				.prefix = options->prefix,
+				.ended = on_wake,
+				.arg = k,
+			},
+			&k->work);
 	if (r < 0)
 		return r;
 	*ret = TAKE(k);

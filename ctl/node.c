@@ -382,18 +382,18 @@ static int spec_once(struct ctl *ctl, const char *key, spec_fn *fn, void *arg, s
 	if (r < 0)
 		return r;
 	r = json_parse(kvs.n ? kvs.v[0].value : "{}", kvs.n ? kvs.v[0].value_len : 2, &old, err);
-	r = r
-		    ?: json_parse(kvs.n ? kvs.v[0].value : "{}", kvs.n ? kvs.v[0].value_len : 2,
-				  &spec, err);
+	if (r == 0)
+		r = json_parse(kvs.n ? kvs.v[0].value : "{}", kvs.n ? kvs.v[0].value_len : 2, &spec,
+			       err);
 	if (r < 0)
 		return err_wrap(err, r, "%s", key);
 	r = fn(spec, arg, err);
 	if (r < 0 || json_object_equal(old, spec))
 		return r < 0 ? r : 1;
 	r = json_print(spec, &value);
-	r = r
-		    ?: change_list_add(&changes, kind_find("spec"), key, value,
-				       kvs.n ? kvs.v[0].mod_revision : 0);
+	if (r == 0)
+		r = change_list_add(&changes, kind_find("spec"), key, value,
+				    kvs.n ? kvs.v[0].mod_revision : 0);
 	if (r < 0)
 		return r;
 	r = change_check(changes.v, changes.n, &no_world, err);

@@ -64,53 +64,27 @@ void status_problem(struct status_view *v, const char *level, const char *since,
 
 const char *status_part_of(const char *health)
 {
-	/* With a slash at its end: all that begin so. */
+	/* Parts of the agent's health; with a slash at its end: all that begin so. */
 	static const struct {
-		const char *health, *part;
+		const char *part, *health;
 	} of[] = {
-		{ "etcd", "etcd" },
-		{ "lease-server", "etcd" },
-		{ "certificate/", "etcd" },
-		{ "status", "etcd" },
-		{ "kernel", "kernel" },
-		{ "links", "kernel" },
-		{ "rp_filter", "kernel" },
-		{ "route/", "kernel" },
-		{ "blackhole/", "kernel" },
-		{ "static-route/", "kernel" },
-		{ "firewall", "kernel" },
-		{ "static-routes", "kernel" },
-		{ "static-routes-kept", "kernel" },
-		{ "static-route-status", "etcd" },
-		{ "bird", "bird" },
-		{ "bird-config", "bird" },
-		{ "bird-protocols", "bird" },
-		{ "routing/", "bird" },
-		{ "session/", "bird" },
-		{ "peer/", "bird" },
-		{ "filter/", "bird" },
-		{ "node/", "bird" },
-		{ "pool/", "addresses" },
-		{ "pool-full/", "addresses" },
-		{ "extent/", "addresses" },
-		{ "block/", "addresses" },
-		{ "host/", "addresses" },
-		{ "files", "addresses" },
-		{ "drain", "addresses" },
-		{ "overlay/", "overlay" },
-		{ "overlay-pool/", "overlay" },
-		{ "overlay-route/", "overlay" },
-		{ "tunnel-device/", "overlay" },
-		{ "tunnel-address/", "overlay" },
+		{ "etcd", "etcd lease-server certificate/ status static-route-status" },
+		{ "kernel", "kernel links rp_filter route/ blackhole/ static-route/ firewall "
+			    "static-routes static-routes-kept" },
+		{ "bird", "bird bird-config bird-protocols routing/ session/ peer/ filter/ node/" },
+		{ "addresses", "pool/ pool-full/ extent/ block/ host/ files drain" },
+		{ "overlay",
+		  "overlay/ overlay-pool/ overlay-route/ tunnel-device/ tunnel-address/" },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
-		size_t n = strlen(of[i].health);
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++)
+		for (const char *word = of[i].health; *word; word += strspn(word, " ")) {
+			size_t n = strcspn(word, " ");
 
-		if (of[i].health[n - 1] == '/' ? strncmp(of[i].health, health, n) == 0
-					       : strcmp(of[i].health, health) == 0)
-			return of[i].part;
-	}
+			if (strncmp(word, health, n) == 0 && (word[n - 1] == '/' || !health[n]))
+				return of[i].part;
+			word += n;
+		}
 	return "agent";
 }
 

@@ -206,9 +206,9 @@ static int take_cluster(const struct file *f, const struct json_at *in, bool all
 	r = r ?: check_server(server, c->server);
 	r = r ?: refuse_if_there(in, "proxy-url", "proxies are not supported: remove it");
 	r = r ?: copy_text(json_member(in, "tls-server-name"), &c->server_name);
-	r = r
-		    ?: copy_either(f, in, "certificate-authority", "certificate-authority-data",
-				   &c->ca_file, &c->ca_pem);
+	if (r == 0)
+		r = copy_either(f, in, "certificate-authority", "certificate-authority-data",
+				&c->ca_file, &c->ca_pem);
 	if (r == 0)
 		r = json_read_bool(json_member(in, "insecure-skip-tls-verify"), &c->insecure);
 	if (r < 0)
@@ -240,18 +240,18 @@ static int take_user(const struct file *f, const struct json_at *in, struct kube
 				"programs that fetch credentials are not run: use a token, a "
 				"tokenFile or a client certificate");
 
-	r = r
-		    ?: refuse_if_there(in, "auth-provider",
-				       "auth providers are not supported: use a token, a tokenFile "
-				       "or a client certificate");
-	r = r
-		    ?: refuse_if_there(in, "username",
-				       "Kubernetes no longer accepts passwords: use a token or a "
-				       "client certificate");
+	if (r == 0)
+		r = refuse_if_there(in, "auth-provider",
+				    "auth providers are not supported: use a token, a tokenFile "
+				    "or a client certificate");
+	if (r == 0)
+		r = refuse_if_there(in, "username",
+				    "Kubernetes no longer accepts passwords: use a token or a "
+				    "client certificate");
 	r = r ?: refuse_if_there(in, "as", "impersonation is not supported: remove it");
-	r = r
-		    ?: copy_either(f, in, "client-certificate", "client-certificate-data",
-				   &c->cert_file, &c->cert_pem);
+	if (r == 0)
+		r = copy_either(f, in, "client-certificate", "client-certificate-data",
+				&c->cert_file, &c->cert_pem);
 	r = r ?: copy_either(f, in, "client-key", "client-key-data", &c->key_file, &c->key_pem);
 	/* As kubectl has it: the file, which is read again and again, goes before the text. */
 	r = r ?: copy_path(f, json_member(in, "tokenFile"), &c->token_file);

@@ -139,9 +139,9 @@ static void show_config(const struct lease_server *s, struct serve_request *requ
 	c.network = p->cidr;
 	c.direct_routing = p->pool->encapsulation == ENCAPSULATION_VXLAN_CROSS_SUBNET;
 	r = prefix_nth_block(&p->cidr, p->block_size, p->usable.v[0].first, &c.first);
-	r = r
-		    ?: prefix_nth_block(&p->cidr, p->block_size, p->usable.v[p->usable.n - 1].last,
-					&c.last);
+	if (r == 0)
+		r = prefix_nth_block(&p->cidr, p->block_size, p->usable.v[p->usable.n - 1].last,
+				     &c.last);
 	r = r ?: lease_render_config(&c, &text);
 	if (r < 0 || !text)
 		serve_reply_error(request, 500, 5, NULL, "%s", strerrordesc_np(-r));

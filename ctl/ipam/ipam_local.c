@@ -306,9 +306,9 @@ static int read_all(struct netlink *k, struct ipam_kernel *ret, struct err *err)
 	int r = netlink_dump(k, ask_link(0, NULL), forget_links, take_link, ret, err);
 
 	/* IPv4's come once; an IPv6 one that comes twice is found twice, and kept once. */
-	r = r
-		    ?: netlink_dump(k, ask_routes(AF_INET, route_protocol, 0, 0), NULL, take_route,
-				    ret, err);
+	if (r == 0)
+		r = netlink_dump(k, ask_routes(AF_INET, route_protocol, 0, 0), NULL, take_route,
+				 ret, err);
 	return r
 		       ?: netlink_dump(k, ask_routes(AF_INET6, route_protocol, 0, 0), NULL,
 				       take_route, ret, err);

@@ -83,9 +83,9 @@ static int print_tables(struct ctl *ctl, struct json_object *use)
 	int r = add_bars(&ctl->out, pools, "addresses");
 
 	r = r ?: add_bars(&ctl->out, nodes, "inBlocks");
-	r = r
-		    ?: out_list(&ctl->out, pools, pool_columns,
-				"There are no pools yet: roostctl pool create NAME cidr=PREFIX");
+	if (r == 0)
+		r = out_list(&ctl->out, pools, pool_columns,
+			     "There are no pools yet: roostctl pool create NAME cidr=PREFIX");
 	print_problems(&ctl->out, pools);
 	fputc('\n', ctl->out.to);
 	r = r ?: out_list(&ctl->out, nodes, node_columns, "No node has registered yet");
