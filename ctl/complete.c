@@ -6,8 +6,8 @@
 
 #include "ctl/frame/ctl.h"
 #include "ctl/frame/verbs.h"
-#include "ctl/records/fields_text.h"
 #include "ctl/records/kind.h"
+#include "ctl/records/record_fields.h"
 
 /* --- what is wanted ------------------------------------------------------------------------- */
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --help prints for all commands, for a noun, and for one command. */
+/* What --help prints for all commands, for a noun, and for one command; version. */
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/frame/command.h"
-#include "ctl/frame/settings.h"
-#include "ctl/records/fields_text.h"
+#include "ctl/frame/ctl.h"
+#include "ctl/frame/verbs.h"
+#include "ctl/records/record_fields.h"
+#include "lib/json/tree.h"
 
 #define WIDTH 90
 
@@ -148,4 +149,29 @@ char *command_help(const struct command *table, const char *const *words, size_t
 		return NULL;
 	}
 	return text;
+}
+
+/* --- version, and the hidden __examples ------------------------------------------------------- */
+
+int version_run(struct ctl *ctl, struct err *err)
+{
+	AUTO(json_put) struct json_object *object = NULL, *status = NULL;
+	struct tree t = tree_new();
+	unsigned code;
+	int r;
+
+	tree_text(&t, "roostctl", ROOST_VERSION);
+	/* Not every machine with roostctl has an agent. */
+	if (ctl_agent(ctl, "GET", "/v1/status", NULL, &code, &status, NULL) == 0)
+		tree_share(&t, "roostd", out_at(status, "version"));
+	r = tree_end(&t, &object);
+	return r < 0 ? r : out_show(&ctl->out, object);
+}
+
+int examples_run(struct ctl *ctl, struct err *err)
+{
+	for (const struct command *c = commands; c->noun; c++)
+		for (size_t i = 0; c->examples && c->examples[i]; i++)
+			fprintf(ctl->out.to, "%s\n", c->examples[i]);
+	return 0;
 }

@@ -5,7 +5,7 @@
 
 #include "ctl/frame/ctl.h"
 #include "ctl/frame/verbs.h"
-#include "ctl/records/effective.h"
+#include "ctl/records/record_fields.h"
 #include "ctl/records/record_verbs.h"
 #include "lib/json/tree.h"
 #include "lib/model/model.h"

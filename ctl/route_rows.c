@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/records/effective.h"
+#include "ctl/records/record_fields.h"
 #include "lib/base/array.h"
 #include "lib/json/tree.h"
 #include "lib/model/record.h"

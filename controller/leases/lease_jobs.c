@@ -74,8 +74,6 @@ struct lease_jobs {
 	struct timer calm;
 };
 
-static void look(struct lease_jobs *j);
-
 static void job_free(struct job *j)
 {
 	if (j->pending) {
@@ -91,7 +89,7 @@ static void job_free(struct job *j)
 
 static void on_tick(void *arg)
 {
-	look(arg);
+	lease_jobs_look(arg);
 }
 
 static void on_calm(void *arg)
@@ -224,7 +222,7 @@ static void on_reply(const struct store_reply *reply, void *arg)
 		jobs->stats.again++;
 		come_again(j, TICK_MS);
 	}
-	look(jobs);
+	lease_jobs_look(jobs);
 }
 
 /* --- decisions ------------------------------------------------------------------------------ */
@@ -346,7 +344,7 @@ static void look_once(struct lease_jobs *jobs)
 }
 
 /* Answers may come from within; the list is walked by one at a time. */
-static void look(struct lease_jobs *jobs)
+void lease_jobs_look(struct lease_jobs *jobs)
 {
 	jobs->look_again = true;
 	if (jobs->looking)
@@ -357,11 +355,6 @@ static void look(struct lease_jobs *jobs)
 		look_once(jobs);
 	}
 	jobs->looking = false;
-}
-
-void lease_jobs_look(struct lease_jobs *jobs)
-{
-	look(jobs);
 }
 
 void lease_jobs_add(struct lease_jobs *jobs, struct serve_request *request,
@@ -384,5 +377,5 @@ void lease_jobs_add(struct lease_jobs *jobs, struct serve_request *request,
 	if (serve_wait(request, DEADLINE_MS, on_end, j) < 0)
 		job_free(j);
 	else
-		look(jobs);
+		lease_jobs_look(jobs);
 }

@@ -83,10 +83,12 @@ size_t lease_polls_waiting(const struct lease_polls *p)
 
 /* --- answers -------------------------------------------------------------------------------- */
 
-/* Takes the text; keeps the answer in *kept, if that is given. */
-static void reply(struct serve_request *request, char *text, void **kept)
+/* What was rendered with r; takes the text, and keeps the answer in *kept, if that is given. */
+static void reply(struct serve_request *request, int r, char *text, void **kept)
 {
-	struct serve_shared *shared = serve_shared_new(200, LEASE_CONTENT_TYPE, text, strlen(text));
+	struct serve_shared *shared = r < 0 ? NULL
+					    : serve_shared_new(200, LEASE_CONTENT_TYPE, text,
+							       strlen(text));
 
 	free(text);
 	if (!shared) {
@@ -106,13 +108,14 @@ static void reply_snapshot(const struct lease_polls *p, struct serve_request *re
 {
 	void **kept = one ? NULL : &network->answer;
 	char *text = NULL;
+	int r;
 
-	if (kept && *kept)
+	if (kept && *kept) {
 		serve_reply_shared(request, *kept);
-	else if (lease_view_since(p->view, network, one, cursor, &text) < 0)
-		serve_reply_error(request, 503, 11, NULL, "out of memory");
-	else
-		reply(request, text, kept);
+		return;
+	}
+	r = lease_view_since(p->view, network, one, cursor, &text);
+	reply(request, r, text, kept);
 }
 
 static void reply_change(struct serve_request *request, struct lease_change *change,
@@ -120,13 +123,14 @@ static void reply_change(struct serve_request *request, struct lease_change *cha
 {
 	void **kept = one ? NULL : &change->answer;
 	char *text = NULL;
+	int r;
 
-	if (kept && *kept)
+	if (kept && *kept) {
 		serve_reply_shared(request, *kept);
-	else if (lease_change_render(change, one, &text) < 0)
-		serve_reply_error(request, 503, 11, NULL, "out of memory");
-	else
-		reply(request, text, kept);
+		return;
+	}
+	r = lease_change_render(change, one, &text);
+	reply(request, r, text, kept);
 }
 
 /* Whether it was answered. */

@@ -293,25 +293,19 @@ static int mend(struct ctl *ctl, const struct finding *f, bool *waited,
 	return tree_end_in(&t, repaired);
 }
 
-static int ask(struct ctl *ctl, size_t n, struct err *err)
-{
-	char question[64];
-
-	snprintf(question, sizeof(question), "Make the %zu repair%s shown above?", n,
-		 n == 1 ? "" : "s");
-	return ctl_ask(ctl, question, err);
-}
-
 /* Exactly what was told, then a new look. */
 static int repair(struct ctl *ctl, struct look *l, struct json_object **ret, struct err *err)
 {
 	AUTO(json_put) struct json_object *repaired = json_object_new_array();
 	size_t n = count_repairable(&l->findings);
 	bool waited = false;
+	char question[64];
 	int r = repaired ? 0 : -ENOMEM;
 
+	snprintf(question, sizeof(question), "Make the %zu repair%s shown above?", n,
+		 n == 1 ? "" : "s");
 	if (r == 0 && n)
-		r = ask(ctl, n, err);
+		r = ctl_ask(ctl, question, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; r == 0 && i < l->findings.n; i++)

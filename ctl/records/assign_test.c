@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "ctl/records/assign.h"
-#include "ctl/records/effective.h"
+#include "ctl/records/record_fields.h"
 
 static int apply(const struct record *type, const char *before, const char *word, char **ret,
 		 struct err *err)

@@ -7,7 +7,7 @@
 
 #include "ctl/frame/verbs.h"
 #include "ctl/records/assign.h"
-#include "ctl/records/effective.h"
+#include "ctl/records/record_fields.h"
 #include "lib/json/tree.h"
 #include "lib/model/model.h"
 
