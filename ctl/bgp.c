@@ -8,8 +8,6 @@
 #include "ctl/frame/verbs.h"
 #include "lib/model/keys.h"
 
-static const char *const watches[] = { KEYS_STATUS_NODE, KEYS_NODE, NULL };
-
 static const struct out_column columns[] = {
 	COLUMN("NODE", "node"),
 	COLUMN("SESSION", "session"),
@@ -92,6 +90,6 @@ static int read_sessions(struct ctl *ctl, struct json_object **ret, struct err *
 const struct command_list bgp_list = {
 	.read = read_sessions,
 	.columns = columns,
-	.watches = watches,
+	.watches = (const char *const[]){ KEYS_STATUS_NODE, KEYS_NODE, NULL },
 	.none = "There are no nodes: no agent has registered yet.",
 };

@@ -227,23 +227,12 @@ static int nodes_row(struct ctl *ctl, const struct nodes *n, const char *node,
 
 /* --- list ----------------------------------------------------------------------------------- */
 
-/* Every name that is known, sorted, once. */
-static int names_of(const struct nodes *n, struct json_object *names)
+/* Adds the names of these keys: each once. */
+static int add_names(const struct ctl_kvs *kvs, const char *beginning, struct json_object *names)
 {
-	const struct {
-		const struct ctl_kvs *kvs;
-		const char *beginning;
-	} from[] = { { &n->nodes, KEYS_NODE },
-		     { &n->specs, KEYS_SPEC },
-		     { &n->removed, KEYS_REMOVED } };
-
-	for (size_t i = 0; i < ARRAY_SIZE(from); i++)
-		for (size_t j = 0; j < from[i].kvs->n; j++) {
-			const char *name = from[i].kvs->v[j].key + strlen(from[i].beginning);
-
-			if (json_object_object_add(names, name, NULL) < 0)
-				return -ENOMEM;
-		}
+	for (size_t i = 0; i < kvs->n; i++)
+		if (json_object_object_add(names, kvs->v[i].key + strlen(beginning), NULL) < 0)
+			return -ENOMEM;
 	return 0;
 }
 
@@ -263,7 +252,9 @@ static int node_list_read(struct ctl *ctl, struct json_object **ret, struct err 
 
 	if (r < 0)
 		return r;
-	if (!array || !names || names_of(&nodes, names) < 0)
+	if (!array || !names || add_names(&nodes.nodes, KEYS_NODE, names) < 0 ||
+	    add_names(&nodes.specs, KEYS_SPEC, names) < 0 ||
+	    add_names(&nodes.removed, KEYS_REMOVED, names) < 0)
 		return -ENOMEM;
 	json_object_object_foreach(names, name, unused) {
 		struct json_object *row = NULL;

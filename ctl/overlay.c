@@ -8,8 +8,6 @@
 #include "ctl/overlay_rows.h"
 #include "lib/model/keys.h"
 
-static const char *const watches[] = { KEYS_NODE, KEYS_BLOCK, KEYS_POOL, NULL };
-
 static const struct out_column columns[] = {
 	COLUMN("NODE", "node"),   COLUMN("AT", "underlay"),     COLUMN("BLOCK", "block"),
 	COLUMN("WAY", "way"),     WIDE("TUNNEL", "vtep"),       WIDE("MAC", "mac"),
@@ -34,7 +32,7 @@ static int read_overlay(struct ctl *ctl, struct json_object **ret, struct err *e
 const struct command_list overlay_list = {
 	.read = read_overlay,
 	.columns = columns,
-	.watches = watches,
+	.watches = (const char *const[]){ KEYS_NODE, KEYS_BLOCK, KEYS_POOL, NULL },
 	.none = "No other node is reached through an overlay: no pool has an encapsulation, or no "
 		"other node has a block of one.",
 };

@@ -32,11 +32,6 @@ static struct json_object *entry(struct json_object *all, const char *pool)
 	return NULL;
 }
 
-static void add(struct json_object *use, const char *name, int64_t n)
-{
-	json_object_int_inc(out_at(use, name), n);
-}
-
 static bool add_block(struct json_object *all, const struct ctl_kv *kv)
 {
 	AUTO_DONE(block_done) struct block block = { 0 };
@@ -47,7 +42,7 @@ static bool add_block(struct json_object *all, const struct ctl_kv *kv)
 	use = entry(all, block.pool);
 	if (!use)
 		return false;
-	add(use, "blocks", 1);
+	json_object_int_inc(out_at(use, "blocks"), 1);
 	return json_object_object_add(out_at(use, "nodes"), block.node, NULL) == 0;
 }
 
@@ -66,8 +61,8 @@ static bool add_status(struct json_object *all, const struct ctl_kv *kv)
 
 		if (!use)
 			return false;
-		add(use, "used", out_number(told, "used"));
-		add(use, "free", out_number(told, "free"));
+		json_object_int_inc(out_at(use, "used"), out_number(told, "used"));
+		json_object_int_inc(out_at(use, "free"), out_number(told, "free"));
 	}
 	return true;
 }
@@ -90,8 +85,6 @@ static struct json_object *pool_use(const struct ctl_kvs *blocks, const struct c
 }
 
 /* --- list ----------------------------------------------------------------------------------- */
-
-static const char *const watches[] = { KEYS_POOL, KEYS_EXTENT, KEYS_BLOCK, KEYS_STATUS, NULL };
 
 static const struct out_column columns[] = {
 	COLUMN("NAME", "name"),
@@ -247,7 +240,7 @@ static int pool_list_read(struct ctl *ctl, struct json_object **ret, struct err 
 const struct command_list pool_list = {
 	.read = pool_list_read,
 	.columns = columns,
-	.watches = watches,
+	.watches = (const char *const[]){ KEYS_POOL, KEYS_EXTENT, KEYS_BLOCK, KEYS_STATUS, NULL },
 	.none = "There are no pools yet: roostctl pool create NAME cidr=PREFIX",
 };
 
@@ -290,11 +283,6 @@ static bool is_of(const struct ctl_kv *kv, const char *pool)
 	       strcmp(address.pool, pool) == 0;
 }
 
-static const char *plural(int64_t n, const char *one, const char *more)
-{
-	return n == 1 ? one : more;
-}
-
 int pool_touched(struct ctl *ctl, const char *pool, char **ret, struct err *err)
 {
 	AUTO_DONE(ctl_kvs_done) struct ctl_kvs blocks = { 0 }, hosts = { 0 };
@@ -318,9 +306,9 @@ int pool_touched(struct ctl *ctl, const char *pool, char **ret, struct err *err)
 	if (asprintf(ret,
 		     "pool %s: %lld %s on %lld %s, %lld %s in use; running pods keep their "
 		     "addresses, new pods get none of it",
-		     pool, (long long)n_blocks, plural(n_blocks, "block", "blocks"),
-		     (long long)n_nodes, plural(n_nodes, "node", "nodes"), (long long)addresses,
-		     plural(addresses, "address", "addresses")) < 0)
+		     pool, (long long)n_blocks, n_blocks == 1 ? "block" : "blocks",
+		     (long long)n_nodes, n_nodes == 1 ? "node" : "nodes", (long long)addresses,
+		     addresses == 1 ? "address" : "addresses") < 0)
 		return -ENOMEM;
 	return 0;
 }

@@ -73,14 +73,6 @@ static void on_disconnected(const char *reason, void *arg)
 	*(bool *)arg = reason != NULL;
 }
 
-static void wait_for_bird(sd_event *event, const struct bird_control *bird, const bool *refused)
-{
-	int r = 1;
-
-	while (r > 0 && !*refused && !bird_control_version(bird))
-		r = sd_event_run(event, BIRD_WAIT_US);
-}
-
 static void look_at_bird(struct ctl *ctl, struct status_view *v)
 {
 	static const struct bird_control_handlers handlers = { .on_disconnected = on_disconnected };
@@ -88,11 +80,13 @@ static void look_at_bird(struct ctl *ctl, struct status_view *v)
 	AUTO(bird_control_free) struct bird_control *bird = NULL;
 	const struct bird_version *version;
 	bool refused = false;
+	int r = 1;
 
 	if (sd_event_default(&ctl->event) < 0 ||
 	    bird_control_new(ctl->event, path, &handlers, &refused, &bird) < 0)
 		return;
-	wait_for_bird(ctl->event, bird, &refused);
+	while (r > 0 && !refused && !bird_control_version(bird))
+		r = sd_event_run(ctl->event, BIRD_WAIT_US);
 	version = bird_control_version(bird);
 	if (version) {
 		status_part(v, "bird", "ok", "BIRD %u.%u.%u answers on %s", version->major,

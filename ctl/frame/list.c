@@ -96,7 +96,8 @@ static int print_if_new(struct ctl *ctl, struct json_object *array, char **last)
 		return 0;
 	if (*last && ctl->out.format != OUT_JSON)
 		fputc('\n', ctl->out.to);
-	r = out_list_again(&ctl->out, array, list->columns, list->none);
+	r = ctl->out.format == OUT_JSON ? out_json_line(&ctl->out, array)
+					: out_list(&ctl->out, array, list->columns, list->none);
 	fflush(ctl->out.to);
 	free(*last);
 	*last = TAKE(text);

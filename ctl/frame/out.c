@@ -164,14 +164,6 @@ int out_json_line(const struct out *out, struct json_object *value)
 	return print_json(out, value, JSON_C_TO_STRING_PLAIN);
 }
 
-int out_list_again(const struct out *out, struct json_object *array,
-		   const struct out_column *columns, const char *none)
-{
-	if (out->format == OUT_JSON)
-		return out_json_line(out, array);
-	return out_list(out, array, columns, none);
-}
-
 int out_done(const struct out *out, const char *kind, const char *name, const char *done)
 {
 	AUTO(json_put) struct json_object *object = NULL;

@@ -48,9 +48,6 @@ struct out out_make(FILE *to, const struct ctl_settings *s);
 /* An array of objects. none is said instead of an empty table (NULL: only the titles). */
 int out_list(const struct out *out, struct json_object *array, const struct out_column *columns,
 	     const char *none);
-/* The same on one line each time when it is JSON: for --watch. */
-int out_list_again(const struct out *out, struct json_object *array,
-		   const struct out_column *columns, const char *none);
 /* Any tree, as JSON whatever the format. */
 int out_json(const struct out *out, struct json_object *value);
 /* The same on one line: for --watch. */

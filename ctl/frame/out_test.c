@@ -36,7 +36,9 @@ static char *print(enum call call, enum out_format format, bool colour, const ch
 	if (call == SHOW)
 		assert_int_equal(out_show(&out, value), 0);
 	else if (call == AGAIN)
-		assert_int_equal(out_list_again(&out, value, columns, "none"), 0);
+		assert_int_equal(format == OUT_JSON ? out_json_line(&out, value)
+						    : out_list(&out, value, columns, "none"),
+				 0);
 	else
 		assert_int_equal(out_list(&out, value, columns, "There are none"), 0);
 	fclose(out.to);
