@@ -198,23 +198,6 @@ static int open_election(struct controller *c)
 		&c->keeper);
 }
 
-static int open_monitor(struct controller *c)
-{
-	if (!c->settings->metrics[0])
-		return 0;
-	return monitor_new(
-		&(struct monitor_options){
-			.event = c->event,
-			.timers = c->timers,
-			.health = c->health,
-			.address = c->settings->metrics,
-			.routes = controller_routes,
-			.n_routes = controller_n_routes(),
-			.arg = c,
-		},
-		&c->monitor);
-}
-
 static int open_lease_server(struct controller *c, struct err *err)
 {
 	const struct controller_settings *s = c->settings;
@@ -256,7 +239,7 @@ int controller_new(struct controller_settings *settings, int argc, char *const *
 	r = r < 0 ? r : controller_kube_check(c, err);
 	r = r < 0 ? r : open_store(c, err);
 	r = r < 0 ? r : open_election(c);
-	r = r < 0 ? r : open_monitor(c);
+	r = r < 0 ? r : controller_show(c);
 	r = r < 0 ? r : open_lease_server(c, err);
 	if (r < 0)
 		return err->text[0] ? r : err_set(err, r, "%s", strerror(-r));

@@ -57,6 +57,5 @@ void controller_kube_expect(const char *name, const char *uid, void *arg);
 /* Counters of all leaderships; the rest is of this one. */
 void controller_kube_stats(const struct controller *c, struct kube_stats *ret);
 
-/* controller_show.c: for the monitor; arg is the controller. */
-extern const struct serve_route controller_routes[];
-size_t controller_n_routes(void);
+/* controller_show.c: serves /metrics, /healthz and /readyz where the settings say so. */
+int controller_show(struct controller *c);

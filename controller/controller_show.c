@@ -222,13 +222,22 @@ static void show_readyz(struct serve_request *request, void *arg)
 		serve_reply_json(request, ready ? 200 : 503, object);
 }
 
-const struct serve_route controller_routes[] = {
-	{ "GET", "/metrics", show_metrics },
-	{ "GET", "/healthz", show_healthz },
-	{ "GET", "/readyz", show_readyz },
-};
-
-size_t controller_n_routes(void)
+int controller_show(struct controller *c)
 {
-	return ARRAY_SIZE(controller_routes);
+	static const struct serve_route routes[] = {
+		{ "GET", "/metrics", show_metrics },
+		{ "GET", "/healthz", show_healthz },
+		{ "GET", "/readyz", show_readyz },
+	};
+	const struct monitor_options options = {
+		.event = c->event,
+		.timers = c->timers,
+		.health = c->health,
+		.address = c->settings->metrics,
+		.routes = routes,
+		.n_routes = ARRAY_SIZE(routes),
+		.arg = c,
+	};
+
+	return options.address[0] ? monitor_new(&options, &c->monitor) : 0;
 }
