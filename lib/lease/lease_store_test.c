@@ -8,6 +8,7 @@
 #include "lib/daemon/serve_lab.h"
 #include "lib/store/store_stats.h"
 #include "lib/store/store_sync.h"
+#include "lib/store/txn.h"
 
 #define CONFIG "{\"Network\":\"10.5.0.0/16\",\"SubnetLen\":24,\"Backend\":{\"Type\":\"vxlan\"}}"
 #define MINE                                                                                       \
@@ -168,7 +169,7 @@ static void open_store(const char *address)
 
 #define UNTIL(condition)                                                                           \
 	do {                                                                                       \
-		uint64_t until_ = lab_now_ms() + LAB_PATIENCE_MS;                              \
+		uint64_t until_ = lab_now_ms() + LAB_PATIENCE_MS;                                  \
 		while (!(condition)) {                                                             \
 			sd_event_run(lab.event, 10000);                                            \
 			if (lab_now_ms() > until_)                                                 \
@@ -205,11 +206,8 @@ static void on_reply(const struct store_reply *reply, void *arg)
 static struct outcome change(const char *key, const char *value)
 {
 	struct outcome o = { 0 };
-	const struct store_compare absent = { .key = key, .target = STORE_CREATE_REVISION };
-	const struct store_op op = { .kind = value ? STORE_PUT : STORE_DELETE,
-				     .key = key,
-				     .value = value,
-				     .value_len = strlen(value ?: "") };
+	const struct store_compare absent = if_absent(key);
+	const struct store_op op = value ? op_put(key, value) : op_delete(key);
 	const struct store_txn txn = {
 		.compares = &absent, .n_compares = value ? 1 : 0, .success = &op, .n_success = 1
 	};
@@ -227,12 +225,12 @@ static void expect_success(struct outcome o)
 
 static bool exists(const char *key)
 {
-	struct store_op get = { .kind = STORE_GET, .key = key, .count_only = true };
 	struct outcome o = { 0 };
-	const struct store_compare present = { .key = key,
-					       .target = STORE_CREATE_REVISION,
-					       .relation = STORE_GREATER };
-	const struct store_txn txn = { &present, 1, &get, NULL, 1, 0, true, false };
+	const struct store_txn txn = {
+		TXN_IF({ .key = key, .target = STORE_CREATE_REVISION, .relation = STORE_GREATER }),
+		TXN_THEN(op_get_key(key)),
+		.repeatable = true,
+	};
 
 	assert_int_equal(store_txn(t.store, &txn, STORE_FOREVER, on_reply, &o, NULL), 0);
 	UNTIL(o.done);
