@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "controller/kube/kube_config.h"
-#include "controller/kube/kube_url.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
