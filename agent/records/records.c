@@ -204,12 +204,15 @@ static void entry_drop(struct table *t, struct record_entry *e)
 	array_remove(t, (size_t)(e - t->v));
 }
 
+static bool is_prefix(const char *keys)
+{
+	return keys[0] && keys[strlen(keys) - 1] == '/';
+}
+
 /* Whether a range, a prefix with its '/' or one key, has this key or range in it. */
 static bool covers(const char *range, const char *key)
 {
-	size_t n = strlen(range);
-
-	return n && range[n - 1] == '/' ? strncmp(range, key, n) == 0 : strcmp(range, key) == 0;
+	return is_prefix(range) ? strncmp(range, key, strlen(range)) == 0 : strcmp(range, key) == 0;
 }
 
 static struct feed *feed_of(const struct records *r, const char *keys)
@@ -438,7 +441,10 @@ static void feed_close(struct feed *f)
 	free(f);
 }
 
-/* Watches that lie inside this one have become needless. */
+/*
+ * Watches that lie inside this one are needless: those that have not been listed yet at once, the
+ * others when it is, so that nobody falls out of sync.
+ */
 static void fold(struct feed *wide)
 {
 	struct feed *f, *next;
@@ -447,7 +453,7 @@ static void fold(struct feed *wide)
 		struct record_want *w;
 
 		next = LIST_NEXT(f, entry);
-		if (f == wide || !covers(wide->keys, f->keys))
+		if (f == wide || !covers(wide->keys, f->keys) || (f->listed && !wide->listed))
 			continue;
 		while ((w = LIST_FIRST(&f->wants))) {
 			LIST_REMOVE(w, entry);
@@ -477,7 +483,7 @@ static void on_in_sync(int64_t revision, void *arg)
 static int feed_open(struct records *r, const char *keys, struct feed **ret)
 {
 	static const struct store_watch_handlers handlers = { on_put, on_deleted, on_in_sync };
-	const bool prefix = keys[0] && keys[strlen(keys) - 1] == '/';
+	const bool prefix = is_prefix(keys);
 	AUTO(free) struct feed *f = calloc(1, sizeof(*f));
 	AUTO(free) char *end = NULL;
 	char full[KEY_FULL_TEXT];
@@ -495,7 +501,8 @@ static int feed_open(struct records *r, const char *keys, struct feed **ret)
 	if (rc < 0)
 		return rc;
 	LIST_INSERT_HEAD(&r->feeds, f, entry);
-	*ret = TAKE(f);
+	*ret = f;
+	fold(TAKE(f));
 	return 0;
 }
 

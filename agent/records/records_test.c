@@ -416,6 +416,22 @@ static void a_wider_want_takes_the_narrow_ones_in(void **state)
 	assert_int_equal(n_watches(w), watches);
 }
 
+static void a_wider_want_takes_in_at_once_what_is_not_listed_yet(void **state)
+{
+	struct world *w = *state;
+	size_t watches = n_watches(w);
+	struct record_want *narrow, *wide;
+
+	assert_int_equal(records_want(w->records, "pool/web", on_event, w, &narrow), 0);
+	assert_int_equal(records_want(w->records, KEYS_POOL, on_event, w, &wide), 0);
+	assert_int_equal(n_watches(w), watches + 1);
+	assert_false(records_listed(narrow));
+	pass(w, 0);
+	assert_true(records_in_sync(narrow) && records_in_sync(wide));
+	records_unwant(narrow);
+	records_unwant(wide);
+}
+
 static void unwant_at_first_event(const struct record_event *e, void *arg)
 {
 	struct record_want **want = arg;
@@ -479,6 +495,7 @@ int main(void)
 		CASE(a_record_of_the_file_counts_until_the_first_list_lacks_it),
 		CASE(a_want_inside_another_shares_its_watch),
 		CASE(a_wider_want_takes_the_narrow_ones_in),
+		CASE(a_wider_want_takes_in_at_once_what_is_not_listed_yet),
 		CASE(a_want_may_end_within_its_own_event),
 		CASE(a_kept_value_outlives_its_record),
 		CASE(while_etcd_is_listed_again_it_is_listed_but_not_in_sync),

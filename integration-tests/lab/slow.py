@@ -4,16 +4,19 @@
     slow = Slow(etcd)                      # listens on another port of its first member
     agent = Agent(n1, build, slow)         # in etcd's place: the same, but for flags()
     slow.delay = 3                         # from now on, for what clients send
+    slow.watched()                         # the ranges that clients asked etcd to watch
     slow.cut(); slow.close()
 
 Connections are made at once; it is the answers that take long.
 """
 
+import json
+import re
 import socket
 import threading
 import time
 
-from .gateway import PORT
+from .gateway import PORT, unb64
 
 
 class Slow:
@@ -22,7 +25,7 @@ class Slow:
     def __init__(self, etcd, port=12379):
         self._etcd, self._member, self.delay = etcd, etcd.members[0], 0.0
         self.url = f"http://{self._member.address}:{port}"
-        self._open = []
+        self._open, self._said = [], []
         self._listener = self._member.node.socket()
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._listener.bind((self._member.address, port))
@@ -36,6 +39,15 @@ class Slow:
         flags = self._etcd.flags()
         flags[flags.index("--etcd") + 1] = self.url
         return flags
+
+    def watched(self):
+        """(key, range end or "") of every watch that was begun, in their order."""
+        ranges = []
+        for said in self._said:
+            for request in re.findall(rb'"create_request":({.*?})', said):
+                asked = json.loads(request)
+                ranges.append((unb64(asked["key"]), unb64(asked.get("range_end", ""))))
+        return ranges
 
     def cut(self):
         """End all connections; new ones are taken."""
@@ -59,9 +71,13 @@ class Slow:
                 threading.Thread(target=self._forward, args=(a, b, slow), daemon=True).start()
 
     def _forward(self, source, to, slow):
+        said = bytearray()
+        if slow:
+            self._said.append(said)
         try:
             while data := source.recv(65536):
                 if slow:
+                    said += data
                     time.sleep(self.delay)
                 to.sendall(data)
         except OSError:
