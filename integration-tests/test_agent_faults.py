@@ -97,7 +97,7 @@ def test_etcd_gone_and_a_strangers_route(lab, build, etcd):
     etcd.kill()
     reason = a.agent.wait_health("etcd", timeout=60)
     assert reason.startswith("etcd is out of reach: ")
-    assert reason.endswith(f"see to etcd, or to the way there (--etcd {etcd.endpoints})")
+    assert reason.endswith(f"check etcd and the network path to it (--etcd {etcd.endpoints})")
     status = a.agent.status()
     assert "etcd" in status["notReady"] and status["attachments"] == 1
     assert pod.address in a.agent.held()

@@ -22,7 +22,8 @@ struct static_routes {
 	struct prefixes protect;
 	struct address probes[2];
 	struct record_want *records, *spec;
-	bool pools_known, registered;
+	const struct registration *registration; /* NULL: not registered yet */
+	bool pools_known;
 	/* The cluster did not know this node when it came: then what is in the kernel and in no
 	 * record is not taken for withdrawn. */
 	bool unknown_here, strays_known;
@@ -58,7 +59,7 @@ static bool may_add(const struct static_routes *s)
 
 static bool may_withdraw(const struct static_routes *s)
 {
-	return may_add(s) && s->registered && !static_report_reading(s->report);
+	return may_add(s) && s->registration && !static_report_reading(s->report);
 }
 
 /* --- the decision --------------------------------------------------------------------------- */
@@ -339,11 +340,13 @@ static void on_spec(const struct record_event *e, void *arg)
 
 /* --- from the other parts ------------------------------------------------------------------- */
 
-void static_routes_registered(struct static_routes *s, const struct fence *fence)
+void static_routes_registered(struct static_routes *s, const struct registration *registration)
 {
-	if (!s->registered)
-		s->unknown_here = fence->create_revision == fence->mod_revision;
-	s->registered = true;
+	const struct fence *fence = register_fence(registration);
+
+	if (!s->registration)
+		s->unknown_here = fence && fence->create_revision == fence->mod_revision;
+	s->registration = registration;
 	mark(s);
 	static_report_kick(s->report);
 }
@@ -379,7 +382,8 @@ static const struct fence *fence_of(void *arg)
 {
 	struct static_routes *s = arg;
 
-	return records_listed(s->records) ? s->o.fence(s->o.arg) : NULL;
+	return records_listed(s->records) && s->registration ? register_fence(s->registration)
+							     : NULL;
 }
 
 static void statuses_read(void *arg)

@@ -37,8 +37,6 @@ struct static_routes_options {
 	const char *protect, *probes; /* as the settings have them, checked */
 	struct prefixes endpoints;    /* of etcd; copied */
 	struct kernel *kernel;        /* borrowed */
-	/* NULL: not registered. */
-	const struct fence *(*fence)(void *arg);
 	int (*pools)(struct prefix **ret, size_t *ret_n, void *arg);
 	/* Something that status shows has changed. */
 	void (*changed)(void *arg);
@@ -51,7 +49,7 @@ void static_routes_free(struct static_routes *s);
 AUTO_DEFINE(struct static_routes *, static_routes_free)
 
 /* From the registration, the store and the addresses' part. */
-void static_routes_registered(struct static_routes *s, const struct fence *fence);
+void static_routes_registered(struct static_routes *s, const struct registration *registration);
 void static_routes_notice(struct static_routes *s, enum store_notice notice);
 /* etcd takes writes that it refused before. */
 void static_routes_retry(struct static_routes *s);
