@@ -4,7 +4,7 @@
     slow = Slow(etcd)                      # listens on another port of its first member
     agent = Agent(n1, build, slow)         # in etcd's place: the same, but for flags()
     slow.delay = 3                         # from now on, for what clients send
-    slow.watched()                         # the ranges that clients asked etcd to watch
+    slow.watched()                         # the ranges that the client watches
     slow.cut(); slow.close()
 
 Connections are made at once; it is the answers that take long.
@@ -41,12 +41,11 @@ class Slow:
         return flags
 
     def watched(self):
-        """(key, range end or "") of every watch that was begun, in their order."""
+        """(key, range end or "") of each watch of the newest stream: a new one has all of them."""
         ranges = []
         for said in self._said:
-            for request in re.findall(rb'"create_request":({.*?})', said):
-                asked = json.loads(request)
-                ranges.append((unb64(asked["key"]), unb64(asked.get("range_end", ""))))
+            asked = [json.loads(r) for r in re.findall(rb'"create_request":({.*?})', said)]
+            ranges = [(unb64(a["key"]), unb64(a.get("range_end", ""))) for a in asked] or ranges
         return ranges
 
     def cut(self):
