@@ -11,9 +11,9 @@
 
 void identity_candidates_done(struct identity_candidates *c)
 {
-	free(c->sources);
-	free(c->locals);
-	free(c->defaults);
+	array_done(&c->sources);
+	array_done(&c->locals);
+	array_done(&c->defaults);
 	*c = (struct identity_candidates){ 0 };
 }
 
@@ -118,9 +118,9 @@ static void append(char *text, const char *fmt, ...)
 static const struct identity_local *local_of(const struct identity_candidates *c,
 					     const struct address *a)
 {
-	for (size_t i = 0; i < c->n_locals; i++)
-		if (address_compare(&c->locals[i].address.address, a) == 0)
-			return &c->locals[i];
+	for (size_t i = 0; i < c->locals.n; i++)
+		if (address_compare(&c->locals.v[i].address.address, a) == 0)
+			return &c->locals.v[i];
 	return NULL;
 }
 
@@ -199,8 +199,8 @@ static bool choose_source(struct choice *x, sa_family_t family)
 
 	snprintf(towards, sizeof(towards), "towards %s ", server_of(x));
 	snprintf(source, sizeof(source), "source address %s", towards);
-	for (size_t i = 0; i < x->c->n_sources; i++) {
-		const struct identity_source *s = &x->c->sources[i];
+	for (size_t i = 0; i < x->c->sources.n; i++) {
+		const struct identity_source *s = &x->c->sources.v[i];
 		struct prefix p = { .address = s->address, .length = NO_LENGTH };
 
 		if (s->address.family != family || !fits(x, &s->address, towards, s->endpoint))
@@ -215,8 +215,8 @@ static const struct identity_default *best_default(const struct choice *x, sa_fa
 {
 	const struct identity_default *best = NULL;
 
-	for (size_t i = 0; i < x->c->n_defaults; i++) {
-		const struct identity_default *d = &x->c->defaults[i];
+	for (size_t i = 0; i < x->c->defaults.n; i++) {
+		const struct identity_default *d = &x->c->defaults.v[i];
 
 		if (d->family == family && (!best || d->metric < best->metric))
 			best = d;
@@ -239,8 +239,8 @@ static bool choose_default(struct choice *x, sa_family_t family)
 	const struct identity_default *d = best_default(x, family);
 
 	for (int round = 0; d && round < 3; round++)
-		for (size_t i = 0; i < x->c->n_locals; i++) {
-			const struct identity_local *l = &x->c->locals[i];
+		for (size_t i = 0; i < x->c->locals.n; i++) {
+			const struct identity_local *l = &x->c->locals.v[i];
 
 			if (!wanted(d, l, round) ||
 			    !fits(x, &l->address.address, "on ", l->link_name))
@@ -263,8 +263,8 @@ static bool choose_beside(struct choice *x, sa_family_t family)
 								: NULL;
 
 	for (int round = 0; at && round < 2; round++)
-		for (size_t i = 0; i < x->c->n_locals; i++) {
-			const struct identity_local *l = &x->c->locals[i];
+		for (size_t i = 0; i < x->c->locals.n; i++) {
+			const struct identity_local *l = &x->c->locals.v[i];
 
 			if (l->link != at->link || l->address.address.family != family ||
 			    l->second_rate || l->tentative != (round == 1) ||

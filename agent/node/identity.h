@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include "lib/base/array.h"
 #include "lib/base/err.h"
 #include "lib/base/names.h"
 #include "lib/base/prefix.h"
@@ -75,12 +76,9 @@ struct identity_candidates {
 	const char *server;          /* what the sources lead to; NULL: "etcd" */
 	struct prefix configured[2]; /* length 0xff: not said */
 	size_t n_configured;
-	struct identity_source *sources;
-	size_t n_sources;
-	struct identity_local *locals;
-	size_t n_locals;
-	struct identity_default *defaults;
-	size_t n_defaults;
+	ARRAY(struct identity_source) sources;
+	ARRAY(struct identity_local) locals;
+	ARRAY(struct identity_default) defaults;
 };
 void identity_candidates_done(struct identity_candidates *c);
 

@@ -61,17 +61,6 @@ int identity_ids(const char *node, const char *machine_id, const char *boot_id,
 
 /* --- the kernel's dumps --------------------------------------------------------------------- */
 
-/* Room for one more behind n; grows by doubling. */
-#define MORE(array, n)                                                                             \
-	({                                                                                         \
-		void *more_ = ((n) & ((n)-1)) ? (void *)(array)                                    \
-					      : reallocarray((array), (n) ? 2 * (n) : 1,           \
-							     sizeof(*(array)));                    \
-		if (more_)                                                                         \
-			(array) = more_;                                                           \
-		more_ ? 0 : -ENOMEM;                                                               \
-	})
-
 /* Virtual links have no permanent address, so those of pods do not count. */
 static int on_link(const struct nlmsghdr *hdr, void *arg)
 {
@@ -153,10 +142,7 @@ static int on_address(const struct nlmsghdr *hdr, void *arg)
 	local.tentative = flags & IFA_F_TENTATIVE;
 	if (!if_indextoname(local.link, local.link_name))
 		snprintf(local.link_name, sizeof(local.link_name), "%u", local.link);
-	if (MORE(c->locals, c->n_locals) < 0)
-		return -ENOMEM;
-	c->locals[c->n_locals++] = local;
-	return 0;
+	return array_append(&c->locals, local);
 }
 
 static int on_route(const struct nlmsghdr *hdr, void *arg)
@@ -184,28 +170,21 @@ static int on_route(const struct nlmsghdr *hdr, void *arg)
 	take_address(attrs[RTA_PREFSRC], d.family, &d.source);
 	if (!d.link)
 		return 0;
-	if (MORE(c->defaults, c->n_defaults) < 0)
-		return -ENOMEM;
-	c->defaults[c->n_defaults++] = d;
-	return 0;
+	return array_append(&c->defaults, d);
 }
 
 static void forget_addresses(void *arg)
 {
 	struct identity_candidates *c = arg;
 
-	free(c->locals);
-	c->locals = NULL;
-	c->n_locals = 0;
+	array_done(&c->locals);
 }
 
 static void forget_routes(void *arg)
 {
 	struct identity_candidates *c = arg;
 
-	free(c->defaults);
-	c->defaults = NULL;
-	c->n_defaults = 0;
+	array_done(&c->defaults);
 }
 
 static int gather_kernel(struct identity_candidates *c, struct err *err)
@@ -282,9 +261,7 @@ static int gather_endpoint(const char *text, size_t len, struct identity_candida
 		if (!source_towards(a, &s.address))
 			continue;
 		snprintf(s.endpoint, sizeof(s.endpoint), "%.63s", host);
-		r = MORE(c->sources, c->n_sources);
-		if (r == 0)
-			c->sources[c->n_sources++] = s;
+		r = array_append(&c->sources, s);
 	}
 	freeaddrinfo(list);
 	return r;
@@ -307,21 +284,20 @@ int identity_gather(const char *endpoints, struct identity_candidates *c, struct
 
 int identity_endpoints(const char *endpoints, struct prefixes *ret)
 {
-	AUTO(free) struct prefix *v = NULL;
-	size_t n = 0;
+	ARRAY(struct prefix) list = { 0 };
 
 	for (const char *p = endpoints; *p;) {
 		size_t len = strcspn(p, ",");
 		char host[NI_MAXHOST], port[NI_MAXSERV];
 		struct address a;
 
-		if (split_endpoint(p, len, host, port) && address_parse(host, &a) == 0) {
-			if (MORE(v, n) < 0)
-				return -ENOMEM;
-			v[n++] = (struct prefix){ a, (uint8_t)address_bits(&a) };
+		if (split_endpoint(p, len, host, port) && address_parse(host, &a) == 0 &&
+		    array_append(&list, ((struct prefix){ a, (uint8_t)address_bits(&a) })) < 0) {
+			array_done(&list);
+			return -ENOMEM;
 		}
 		p += len + (p[len] == ',');
 	}
-	*ret = (struct prefixes){ TAKE(v), n };
+	*ret = (struct prefixes){ list.v, list.n };
 	return 0;
 }

@@ -86,16 +86,16 @@ static void lengths_and_ranks_come_from_the_kernel(void **unused)
 	if (!have_namespace)
 		skip();
 	assert_int_equal(identity_gather("", &c, NULL), 0);
-	for (size_t i = 0; i < c.n_locals; i++)
-		if (!address_is_link_local(&c.locals[i].address.address) &&
-		    !address_is_loopback(&c.locals[i].address.address))
+	for (size_t i = 0; i < c.locals.n; i++)
+		if (!address_is_link_local(&c.locals.v[i].address.address) &&
+		    !address_is_loopback(&c.locals.v[i].address.address))
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s %s%s\n",
-				 c.locals[i].link_name, prefix_print(&c.locals[i].address, p),
-				 c.locals[i].second_rate ? " second" : "");
+				 c.locals.v[i].link_name, prefix_print(&c.locals.v[i].address, p),
+				 c.locals.v[i].second_rate ? " second" : "");
 	assert_string_equal(text, "eth0 192.0.2.7/24\neth0 192.0.2.8/24 second\neth1 10.0.0.1/22\n"
 				  "eth1 fd00::1/64\n");
-	assert_int_equal(c.n_defaults, 2);
-	assert_int_equal(c.defaults[0].metric, 50);
+	assert_int_equal(c.defaults.n, 2);
+	assert_int_equal(c.defaults.v[0].metric, 50);
 }
 
 static void ids_are_the_machines_own_unless_given(void **unused)

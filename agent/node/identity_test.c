@@ -34,7 +34,7 @@ static struct address address(const char *text)
 
 static void source(struct machine *m, const char *own, const char *endpoint)
 {
-	struct identity_source *s = &m->sources[m->c.n_sources++];
+	struct identity_source *s = &m->sources[m->c.sources.n++];
 
 	s->address = address(own);
 	snprintf(s->endpoint, sizeof(s->endpoint), "%s", endpoint);
@@ -42,7 +42,7 @@ static void source(struct machine *m, const char *own, const char *endpoint)
 
 static struct identity_local *local(struct machine *m, unsigned link, const char *prefix)
 {
-	struct identity_local *l = &m->locals[m->c.n_locals++];
+	struct identity_local *l = &m->locals[m->c.locals.n++];
 
 	assert_int_equal(prefix_parse_host(prefix, &l->address), 0);
 	l->link = link;
@@ -53,7 +53,7 @@ static struct identity_local *local(struct machine *m, unsigned link, const char
 static struct identity_default *default_route(struct machine *m, sa_family_t family, unsigned link,
 					      uint32_t metric)
 {
-	struct identity_default *d = &m->defaults[m->c.n_defaults++];
+	struct identity_default *d = &m->defaults[m->c.defaults.n++];
 
 	*d = (struct identity_default){ .family = family, .link = link, .metric = metric };
 	return d;
@@ -66,9 +66,9 @@ static void pool(struct machine *m, const char *prefix)
 
 static int choose(struct machine *m, struct identity *id, struct err *err)
 {
-	m->c.sources = m->sources;
-	m->c.locals = m->locals;
-	m->c.defaults = m->defaults;
+	m->c.sources.v = m->sources;
+	m->c.locals.v = m->locals;
+	m->c.defaults.v = m->defaults;
 	return identity_choose(&m->c, m->pools, m->n_pools, id, err);
 }
 
@@ -215,11 +215,11 @@ static void ipv6_without_a_default_route_is_found_beside_ipv4(void **unused)
 	local(&m, ETH1, "10.0.0.1/22");
 	local(&m, ETH1, "fe80::1/64");
 	local(&m, ETH1, "fd00:2::9/64");
-	m.locals[m.c.n_locals - 1].second_rate = true;
+	m.locals[m.c.locals.n - 1].second_rate = true;
 	/* Nothing but a link-local and a temporary address there: none. */
 	expect(&m, "10.0.0.1/22 10.0.0.1 (10.0.0.1: source address towards etcd 10.0.0.9)");
 	local(&m, ETH1, "fd00:2::5/64");
-	m.locals[m.c.n_locals - 1].tentative = true;
+	m.locals[m.c.locals.n - 1].tentative = true;
 	expect(&m, "10.0.0.1/22,fd00:2::5/64 10.0.0.1 (10.0.0.1: source address towards etcd "
 		   "10.0.0.9; fd00:2::5: beside the other family's on eth1)");
 	local(&m, ETH1, "fd00:2::1/64");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * register_round() starts every round and ends whatever was under way; each reply leads to the next
+ * begin_round() starts every round and ends whatever was under way; each reply leads to the next
  * step or to another round.
  */
 #include "agent/node/register.h"
@@ -8,24 +8,73 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/node/register_parts.h"
+#include "agent/node/register_decide.h"
 #include "lib/base/backoff.h"
 #include "lib/base/clock.h"
 #include "lib/store/store_stats.h"
 #include "lib/store/txn.h"
 
-#define SLACK_MS 1000
+#define REGISTER_PART "registration"
+#define SLACK_MS      1000
+#define RESTORE_MS    5000 /* at most so often what somebody edits is written back */
+
+enum phase {
+	READING,
+	WRITING,  /* create or update */
+	DELETING, /* the first half of taking over */
+	WAITING,  /* refused, or after an error */
+	SETTLED   /* registered, and the watch shows nothing else */
+};
+
+struct registration {
+	struct store *store;
+	struct timers *timers;
+	struct health *health;
+	const struct register_handlers *handlers;
+	void *arg;
+	uint32_t minute;
+	char node_key[KEY_FULL_TEXT], status_key[KEY_FULL_TEXT], removed_key[KEY_FULL_TEXT];
+	char recovery_key[KEY_FULL_TEXT];
+	char removed_name[KEY_TEXT], node_name[KEY_TEXT]; /* relative, for the decoders */
+	struct node self;
+	char recovery[ID_TEXT]; /* what self.recovery points to */
+	char *value;
+	bool vtep_told, promise_told; /* else those of the record which is there stay */
+	uint32_t lowest;              /* promise that the record may carry */
+	struct store_call *call;
+	struct records *records;
+	struct record_want *wants[2];
+	struct timer timer;
+	enum phase phase;
+	bool registered, displaced, removed;
+	bool lost;        /* the handler was called, and it was not registered since */
+	bool held_before; /* etcd went back while we were registered */
+	bool waited;      /* the name was found taken */
+	/* Of another machine's record: since when it is silent, its MOD revision, the last look. */
+	uint64_t silent_since, looked;
+	int64_t silent_mod;
+	bool wrote; /* in this process, to this etcd: only then can an equal value be ours */
+	struct fence fence;
+	int64_t creating; /* CREATE revision that an update keeps; 0: it creates */
+	int64_t newest;   /* of our key, as the watch shows it */
+	uint64_t restored;
+	unsigned failures; /* in a row */
+	char reason[512];
+};
+
+/* A new round: ends what is under way, reads, decides, writes. */
+static void begin_round(struct registration *r);
 
 /* --- what others are told ------------------------------------------------------------------- */
 
-void register_set_reason(struct registration *r, const char *text)
+static void set_reason(struct registration *r, const char *text)
 {
 	snprintf(r->reason, sizeof(r->reason), "%s", text);
 }
 
-void register_void(struct registration *r, const char *why)
+static void make_void(struct registration *r, const char *why)
 {
-	register_set_reason(r, why);
+	set_reason(r, why);
 	if (!r->registered)
 		return;
 	r->registered = false;
@@ -33,9 +82,9 @@ void register_void(struct registration *r, const char *why)
 	r->handlers->unregistered(r->reason, r->arg);
 }
 
-void register_lost(struct registration *r, const char *why)
+static void lose(struct registration *r, const char *why)
 {
-	register_void(r, why);
+	make_void(r, why);
 	/* Until it is registered again nothing can be proven, so there is nothing more to lose. */
 	if (r->lost)
 		return;
@@ -53,7 +102,7 @@ static void settle(struct registration *r, int64_t create, int64_t mod)
 	r->fence = (struct fence){ r->node_key, create, mod };
 	/* Something happened meanwhile: look before anybody relies on it. */
 	if (r->newest > mod) {
-		register_round(r);
+		begin_round(r);
 		return;
 	}
 	r->registered = true;
@@ -66,7 +115,7 @@ static void settle(struct registration *r, int64_t create, int64_t mod)
 
 /* --- waiting -------------------------------------------------------------------------------- */
 
-void register_wait(struct registration *r, uint64_t delay_ms)
+static void wait_ms(struct registration *r, uint64_t delay_ms)
 {
 	r->phase = WAITING;
 	timer_set(r->timers, &r->timer, delay_ms, delay_ms < SLACK_MS ? delay_ms : SLACK_MS);
@@ -74,7 +123,7 @@ void register_wait(struct registration *r, uint64_t delay_ms)
 
 static void on_timer(void *arg)
 {
-	register_round(arg);
+	begin_round(arg);
 }
 
 static void failed(struct registration *r, const char *text)
@@ -82,8 +131,8 @@ static void failed(struct registration *r, const char *text)
 	health_set(r->health, REGISTER_PART, LOG_LEVEL_ERROR, "%s refuses it: %s",
 		   store_server(r->store), text);
 	if (!r->registered)
-		register_set_reason(r, text);
-	register_wait(r, backoff_refused_ms(&r->failures));
+		set_reason(r, text);
+	wait_ms(r, backoff_refused_ms(&r->failures));
 }
 
 /* True if the caller has nothing more to do with this reply. */
@@ -112,7 +161,7 @@ static void on_put(const struct store_reply *reply, void *arg)
 	if (reply->succeeded)
 		settle(r, r->creating ?: reply->revision, reply->revision);
 	else
-		register_round(r);
+		begin_round(r);
 }
 
 /* create 0: the key must be absent. */
@@ -141,7 +190,7 @@ static void on_deleted_other(const struct store_reply *reply, void *arg)
 	if (reply->succeeded)
 		put_node(r, 0, 0);
 	else
-		register_round(r);
+		begin_round(r);
 }
 
 /* What one reading shows beside the node's record. */
@@ -175,7 +224,7 @@ static void delete_other(struct registration *r, const struct reading *seen, boo
 
 /* --- reading -------------------------------------------------------------------------------- */
 
-bool register_is_ours(const struct registration *r, const struct store_kv *kv)
+static bool is_ours(const struct registration *r, const struct store_kv *kv)
 {
 	return kv->value_len == strlen(r->value) && memcmp(kv->value, r->value, kv->value_len) == 0;
 }
@@ -188,10 +237,10 @@ static uint64_t in_ms(const struct registration *r, uint64_t seconds)
 static void refuse(struct registration *r, const char *why)
 {
 	r->waited = true;
-	register_lost(r, why);
+	lose(r, why);
 	health_set(r->health, REGISTER_PART, LOG_LEVEL_ERROR, "%s; asking again every %d s", why,
 		   REGISTER_RETRY_S);
-	register_wait(r, in_ms(r, REGISTER_RETRY_S));
+	wait_ms(r, in_ms(r, REGISTER_RETRY_S));
 }
 
 static void act(struct registration *r, const struct reading *seen, enum register_step step,
@@ -209,7 +258,7 @@ static void act(struct registration *r, const struct reading *seen, enum registe
 		return;
 	case REGISTER_TAKE_OVER:
 		if (!r->held_before)
-			register_lost(r, why);
+			lose(r, why);
 		log_warning(REGISTER_PART, "taking the name over: %s", why);
 		delete_other(r, seen, off);
 		return;
@@ -316,7 +365,7 @@ static void on_read(const struct store_reply *reply, void *arg)
 	seen.status_alive = read.status;
 	seen.removed = read.removed;
 	seen.wrote = r->wrote;
-	seen.same_value = read.node && r->wrote && register_is_ours(r, read.node);
+	seen.same_value = read.node && r->wrote && is_ours(r, read.node);
 	seen.same_fence = read.node && r->wrote &&
 			  read.node->create_revision == r->fence.create_revision;
 	seen.held_before = r->held_before;
@@ -334,15 +383,14 @@ static void on_read(const struct store_reply *reply, void *arg)
 
 	/* What was true of the old fence need not be true of another. */
 	if (!read.node && !r->held_before)
-		register_lost(r, r->registered
-					 ? "the node record is gone from etcd; registering again"
-					 : "this node is being registered");
+		lose(r, r->registered ? "the node record is gone from etcd; registering again"
+				      : "this node is being registered");
 	else if (r->registered && read.node->create_revision != r->fence.create_revision)
-		register_lost(r, "the node record was made again; registering");
+		lose(r, "the node record was made again; registering");
 	act(r, &read, step, seen.off, why.text);
 }
 
-void register_round(struct registration *r)
+static void begin_round(struct registration *r)
 {
 	const struct store_txn txn = { TXN_THEN(op_get(r->node_key), op_get_key(r->status_key),
 						op_get(r->removed_key), op_get(r->recovery_key)),
@@ -353,6 +401,124 @@ void register_round(struct registration *r)
 	timer_clear(r->timers, &r->timer);
 	r->phase = READING;
 	sent(r, store_txn(r->store, &txn, STORE_FOREVER, on_read, r, &r->call));
+}
+
+/* --- the watch on our key ------------------------------------------------------------------- */
+
+/*
+ * The watch only ever starts a round, and is never written upon: the one thing taken over from it is
+ * a raised MOD revision of our own, unchanged value.
+ */
+
+static void restore(struct registration *r)
+{
+	uint64_t now = timers_now(r->timers);
+	bool again = r->restored && now - r->restored < RESTORE_MS;
+
+	log_warning(REGISTER_PART, "the node record was edited by another program; restored");
+	r->restored = now;
+	if (again)
+		wait_ms(r, RESTORE_MS);
+	else
+		begin_round(r);
+}
+
+static void changed_by_others(struct registration *r, const struct record_event *e)
+{
+	const struct node *found = e->entry->wrong ? NULL : e->entry->value;
+
+	if (found && register_by_other(&r->self, found)) {
+		r->displaced = true;
+		lose(r, "another agent has registered this node's name");
+		begin_round(r);
+	} else if (is_ours(r, e->kv)) {
+		begin_round(r);
+	} else {
+		restore(r);
+	}
+}
+
+static void on_node_put(struct registration *r, const struct record_event *e)
+{
+	const struct store_kv *kv = e->kv;
+
+	if (kv->mod_revision > r->newest)
+		r->newest = kv->mod_revision;
+	if (r->phase != SETTLED || kv->mod_revision <= r->fence.mod_revision)
+		return;
+	if (kv->create_revision == r->fence.create_revision && is_ours(r, kv))
+		r->fence.mod_revision = kv->mod_revision;
+	else
+		changed_by_others(r, e);
+}
+
+static void on_node_deleted(struct registration *r, int64_t revision)
+{
+	if (revision > r->newest)
+		r->newest = revision;
+	if (r->phase == WAITING || (r->phase == SETTLED && revision > r->fence.mod_revision)) {
+		/* That a restore lacks it proves nothing. */
+		if (r->held_before)
+			make_void(r, "etcd has lost the node record; registering again");
+		else
+			lose(r, "the node record is gone from etcd; registering again");
+		begin_round(r);
+	}
+}
+
+static void on_node(const struct record_event *e, void *arg)
+{
+	if (e->news == RECORD_PUT)
+		on_node_put(arg, e);
+	else if (e->news == RECORD_GONE)
+		on_node_deleted(arg, e->revision);
+}
+
+/* --- removed/<node> ------------------------------------------------------------------------- */
+
+static void on_removed_put(struct registration *r, const struct store_kv *kv)
+{
+	AUTO_DONE(node_removed_done) struct node_removed found = { 0 };
+	struct err err = { "" };
+
+	if (node_removed_decode(r->removed_name, kv->value, kv->value_len, &found, &err) < 0) {
+		health_set(r->health, "removed", LOG_LEVEL_WARNING, "%s: ignored", err.text);
+		return;
+	}
+	health_set(r->health, "removed", LOG_LEVEL_WARNING,
+		   "this node was removed (by %s, %s): it gives no new addresses and gives back "
+		   "what no pod uses; delete the key %s to have it back",
+		   *found.by ? found.by : "an unknown hand",
+		   *found.when ? found.when : "at an unknown time", r->removed_key);
+	r->removed = true;
+	r->handlers->removed(&found, r->arg);
+}
+
+static void on_removed_deleted(struct registration *r)
+{
+	health_clear(r->health, "removed");
+	/* A name that was waited for may be free now. */
+	if (r->phase == WAITING && r->waited)
+		begin_round(r);
+	if (!r->removed)
+		return;
+	r->removed = false;
+	r->handlers->removed(NULL, r->arg);
+}
+
+static void on_removed(const struct record_event *e, void *arg)
+{
+	if (e->news == RECORD_PUT)
+		on_removed_put(arg, e->kv);
+	else if (e->news == RECORD_GONE)
+		on_removed_deleted(arg);
+}
+
+static int want_records(struct registration *r)
+{
+	int e = records_want(r->records, r->node_name, on_node, r, &r->wants[0]);
+
+	return e ?: records_want(r->records, r->removed_name, on_removed, r, &r->wants[1]);
 }
 
 /* --- from outside --------------------------------------------------------------------------- */
@@ -380,7 +546,7 @@ void register_raised(struct registration *r, int64_t mod_revision)
 {
 	if (r->phase != SETTLED || (mod_revision && mod_revision <= r->fence.mod_revision))
 		return;
-	register_round(r);
+	begin_round(r);
 }
 
 /* self has changed: the record follows. One that waits writes it when it may. */
@@ -389,7 +555,7 @@ static int rewrite(struct registration *r)
 	int e = encode(r);
 
 	if (e == 0 && r->phase != WAITING)
-		register_round(r);
+		begin_round(r);
 	return e;
 }
 
@@ -437,8 +603,8 @@ void register_notice(struct registration *r, enum store_notice notice, const cha
 	r->fence.create_revision = 0;
 	r->silent_since = 0;
 	r->held_before = r->held_before || r->registered;
-	register_void(r, text);
-	register_round(r);
+	make_void(r, text);
+	begin_round(r);
 }
 
 static int make_keys(struct registration *r, const char *prefix, const char *node)
@@ -471,7 +637,7 @@ int register_new(const struct register_options *options, struct registration **r
 	r->minute = options->minute;
 	r->timer = (struct timer){ .fn = on_timer, .arg = r };
 	err_set(&waiting, 0, "waiting for %s's answer", store_server(r->store));
-	register_set_reason(r, waiting.text);
+	set_reason(r, waiting.text);
 	e = make_keys(r, options->prefix, options->node->name);
 	e = e ?: node_encode(options->node, &r->value);
 	/* Through the decoder: what we are about to write is what everybody can read. */
@@ -484,10 +650,10 @@ int register_new(const struct register_options *options, struct registration **r
 		r->self.recovery = r->recovery;
 		e = encode(r);
 	}
-	e = e ?: register_watch(r);
+	e = e ?: want_records(r);
 	if (e < 0)
 		return e;
-	register_round(r);
+	begin_round(r);
 	*ret = TAKE(r);
 	return 0;
 }
