@@ -31,45 +31,22 @@ static int by_holder(const struct lease *a, const struct lease *b)
 
 typedef int order_fn(const struct lease *a, const struct lease *b);
 
-/* The index of the first that is not before it. */
-static size_t place_of(struct lease *const *v, size_t n, const struct lease *lease, order_fn *order)
+static size_t place_of(const struct lease_table *t, const struct lease *lease, order_fn *order)
 {
-	size_t low = 0, high = n;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (order(v[middle], lease) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return array_place(t->v, t->n, x, order(*x, lease));
 }
 
-static void insert(struct lease **v, size_t n, struct lease *lease, order_fn *order)
+static void insert(struct lease_table *t, struct lease *lease, order_fn *order)
 {
-	size_t at = place_of(v, n, lease, order);
-
-	memmove(v + at + 1, v + at, (n - at) * sizeof(struct lease *));
-	v[at] = lease;
-}
-
-static void take_out(struct lease **v, size_t n, const struct lease *lease, order_fn *order)
-{
-	size_t at = place_of(v, n, lease, order);
-
-	memmove(v + at, v + at + 1, (n - at - 1) * sizeof(struct lease *));
+	*(struct lease **)memory_must(array_insert(t, place_of(t, lease, order))) = lease;
 }
 
 static struct lease *find(const struct lease_mirror *m, const struct prefix *subnet)
 {
-	struct lease wanted = { .subnet = *subnet };
-	size_t at = place_of(m->by_subnet, m->n, &wanted, by_subnet);
+	struct lease **found = array_find(m->by_subnet.v, m->by_subnet.n, x,
+					  prefix_compare(&(*x)->subnet, subnet));
 
-	return at < m->n && prefix_compare(&m->by_subnet[at]->subnet, subnet) == 0
-		       ? m->by_subnet[at]
-		       : NULL;
+	return found ? *found : NULL;
 }
 
 const struct lease *lease_mirror_find(const struct lease_mirror *m, const struct prefix *subnet)
@@ -82,23 +59,14 @@ static void table_add(struct lease_mirror *m, const struct lease *lease)
 	struct lease *copy = memory_must(malloc(sizeof(*copy)));
 
 	*copy = *lease;
-	if (m->n == m->room) {
-		m->room = m->room ? 2 * m->room : 16;
-		m->by_subnet = memory_must(
-			reallocarray(m->by_subnet, m->room, sizeof(struct lease *)));
-		m->by_holder = memory_must(
-			reallocarray(m->by_holder, m->room, sizeof(struct lease *)));
-	}
-	insert(m->by_subnet, m->n, copy, by_subnet);
-	insert(m->by_holder, m->n, copy, by_holder);
-	m->n++;
+	insert(&m->by_subnet, copy, by_subnet);
+	insert(&m->by_holder, copy, by_holder);
 }
 
 static void table_remove(struct lease_mirror *m, struct lease *lease)
 {
-	take_out(m->by_subnet, m->n, lease, by_subnet);
-	take_out(m->by_holder, m->n, lease, by_holder);
-	m->n--;
+	array_remove(&m->by_subnet, place_of(&m->by_subnet, lease, by_subnet));
+	array_remove(&m->by_holder, place_of(&m->by_holder, lease, by_holder));
 	free(lease);
 }
 
@@ -107,7 +75,7 @@ static size_t place_of_holder(const struct lease_mirror *m, const struct address
 {
 	struct lease least = { .holder = *holder, .subnet.address.family = AF_INET };
 
-	return place_of(m->by_holder, m->n, &least, by_holder);
+	return place_of(&m->by_holder, &least, by_holder);
 }
 
 /* The first lease of a holder speaks for it; NULL: it has none. */
@@ -115,8 +83,8 @@ static const struct lease *first_of(const struct lease_mirror *m, const struct a
 {
 	size_t at = place_of_holder(m, holder);
 
-	return at < m->n && address_compare(&m->by_holder[at]->holder, holder) == 0
-		       ? m->by_holder[at]
+	return at < m->by_holder.n && address_compare(&m->by_holder.v[at]->holder, holder) == 0
+		       ? m->by_holder.v[at]
 		       : NULL;
 }
 
@@ -133,8 +101,9 @@ const struct lease *lease_mirror_own(const struct lease_mirror *m, const struct 
 		return NULL;
 	if (!after)
 		return first_of(m, &m->self);
-	at = place_of(m->by_holder, m->n, after, by_holder) + 1;
-	return at < m->n && lease_is_own(m, m->by_holder[at]) ? m->by_holder[at] : NULL;
+	at = place_of(&m->by_holder, after, by_holder) + 1;
+	return at < m->by_holder.n && lease_is_own(m, m->by_holder.v[at]) ? m->by_holder.v[at]
+									  : NULL;
 }
 
 /* --- keys ----------------------------------------------------------------------------------- */
@@ -300,11 +269,11 @@ static void drop_missing(struct lease_mirror *m, const struct lease_changes *cha
 	if (changes->n)
 		memcpy(sorted, changes->v, changes->n * sizeof(*sorted));
 	qsort(sorted, changes->n, sizeof(*sorted), by_subnet_of_change);
-	for (size_t i = m->n; i-- > 0;) {
-		struct lease_change wanted = { .lease = *m->by_subnet[i] };
+	for (size_t i = m->by_subnet.n; i-- > 0;) {
+		struct lease_change wanted = { .lease = *m->by_subnet.v[i] };
 
 		if (!bsearch(&wanted, sorted, changes->n, sizeof(*sorted), by_subnet_of_change))
-			drop(m, m->by_subnet[i]);
+			drop(m, m->by_subnet.v[i]);
 	}
 }
 
@@ -343,8 +312,8 @@ static void write_all_of(struct lease_mirror *m, const struct address *holder)
 		return;
 	write_holder(m, holder);
 	for (size_t i = place_of_holder(m, holder);
-	     i < m->n && address_compare(&m->by_holder[i]->holder, holder) == 0; i++)
-		write_block(m, m->by_holder[i]);
+	     i < m->by_holder.n && address_compare(&m->by_holder.v[i]->holder, holder) == 0; i++)
+		write_block(m, m->by_holder.v[i]);
 }
 
 bool lease_mirror_self(struct lease_mirror *m, const struct address *self)
@@ -435,8 +404,8 @@ void lease_mirror_init(struct lease_mirror *m, struct memory_etcd *etcd, const c
 
 void lease_mirror_done(struct lease_mirror *m)
 {
-	for (size_t i = 0; i < m->n; i++)
-		free(m->by_subnet[i]);
-	free(m->by_subnet);
-	free(m->by_holder);
+	for (size_t i = 0; i < m->by_subnet.n; i++)
+		free(m->by_subnet.v[i]);
+	array_done(&m->by_subnet);
+	array_done(&m->by_holder);
 }

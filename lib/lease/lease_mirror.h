@@ -14,11 +14,17 @@
  */
 #pragma once
 
+#include "lib/base/array.h"
 #include "lib/lease/lease_reply.h"
 #include "lib/store/memory_etcd.h"
 
 /* The pool that all leases lie in: the server does not tell its own name for it. */
 #define LEASE_POOL "lease"
+
+struct lease_table {
+	struct lease **v;
+	size_t n, room;
+};
 
 struct lease_mirror {
 	struct memory_etcd *etcd;
@@ -27,8 +33,7 @@ struct lease_mirror {
 	struct lease_network cut;
 	uint32_t reclaim_after; /* s; 0: the network is not known yet */
 	/* The same leases twice: by subnet; by holder, then subnet. */
-	struct lease **by_subnet, **by_holder;
-	size_t n, room;
+	struct lease_table by_subnet, by_holder;
 	bool changed;
 };
 

@@ -248,7 +248,7 @@ static void a_large_table(void **unused)
 		snprintf(holder, sizeof(holder), "192.168.%zu.%zu", k % 1000 / 250, k % 250);
 		put(subnet, holder, 2);
 	}
-	assert_int_equal(mirror.n, n);
+	assert_int_equal(mirror.by_subnet.n, n);
 	assert_int_equal(etcd.keys.n, n + 1000);
 	assert_true(reset(NULL, 0));
 	assert_int_equal(etcd.keys.n, 0);
