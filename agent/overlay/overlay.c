@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/overlay/overlay_parts.h"
+#include "agent/overlay/overlay.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/kernel/kernel_view.h"
+#include "agent/overlay/overlay_pools.h"
 #include "lib/base/files.h"
+#include "lib/base/pass.h"
 #include "lib/model/vtep.h"
 
 #define FILE_NAME "overlay"
@@ -14,6 +17,21 @@
 #define GRACE_MS 10000
 /* So many are named, the rest is counted. */
 #define TOLD 10
+
+struct overlay {
+	struct overlay_options o;
+	struct identity self;
+	struct registration *registration;
+	struct record_want *base[3];        /* config, pool/, extent/ */
+	struct record_want *nodes, *blocks; /* while a pool has an encapsulation; or NULL */
+	struct pass *pass;
+	struct timer grace;
+	int dir;
+	struct overlay_pools pools;
+	struct overlay_plan plan; /* its texts lie in the records: good while not stale */
+	bool stale;               /* something has changed since the plan was made */
+	bool known;               /* once: config and pools have been read */
+};
 
 /* --- the file ------------------------------------------------------------------------------- */
 
@@ -200,6 +218,21 @@ static void tell_vtep(struct overlay *o)
 		log_error("overlay", "out of memory: the node's record lacks its tunnel");
 }
 
+/* Makes the plan again; 0 or -errno. */
+static int refresh(struct overlay *o)
+{
+	int r = 0;
+
+	if (!o->self.name[0] || !ipam_inputs_known(o->o.ipam))
+		return 0;
+	o->known = true;
+	r = learn_pools(o);
+	r = r ?: want_records(o);
+	if (r == 0)
+		want_addresses(o);
+	return r ?: make_plan(o);
+}
+
 /* --- trouble -------------------------------------------------------------------------------- */
 
 static void tell_troubled(struct overlay *o)
@@ -227,7 +260,7 @@ static void on_grace(void *arg)
 	struct overlay *o = arg;
 
 	if (o->stale)
-		overlay_refresh(o);
+		refresh(o);
 	tell_troubled(o);
 	if (o->plan.n_troubled)
 		timer_set(o->o.timers, &o->grace, GRACE_MS, GRACE_MS / 4);
@@ -243,24 +276,10 @@ static void see_to_trouble(struct overlay *o)
 
 /* --- the pass ------------------------------------------------------------------------------- */
 
-int overlay_refresh(struct overlay *o)
-{
-	int r = 0;
-
-	if (!o->self.name[0] || !ipam_inputs_known(o->o.ipam))
-		return 0;
-	o->known = true;
-	r = learn_pools(o);
-	r = r ?: want_records(o);
-	if (r == 0)
-		want_addresses(o);
-	return r ?: make_plan(o);
-}
-
 static int work(void *arg)
 {
 	struct overlay *o = arg;
-	int r = overlay_refresh(o);
+	int r = refresh(o);
 
 	if (r < 0) {
 		log_error("overlay", "%s; it is tried again", strerror(-r));
@@ -312,6 +331,12 @@ static void *copy_of(const void *v, size_t n, size_t size)
 	return copy;
 }
 
+static uint32_t tunnel_mtu(const struct overlay *o, const struct kernel_tunnel *t)
+{
+	return overlay_mtu(config_of(o), kernel_uplink_mtu(o->o.kernel, &t->local),
+			   t->local.family);
+}
+
 int overlay_desire(struct overlay *o, struct kernel_wants *ret)
 {
 	const struct overlay_plan *p = &o->plan;
@@ -326,13 +351,8 @@ int overlay_desire(struct overlay *o, struct kernel_wants *ret)
 	ret->n_remote_blocks = p->n_blocks;
 	/* The kernel's own news: followed without a plan. */
 	for (size_t i = 0; i < p->n_tunnels; i++)
-		ret->tunnels[i].mtu = overlay_tunnel_mtu(o, &p->tunnels[i]);
+		ret->tunnels[i].mtu = tunnel_mtu(o, &p->tunnels[i]);
 	return 0;
-}
-
-uint32_t overlay_tunnel_mtu(const struct overlay *o, const struct kernel_tunnel *t)
-{
-	return overlay_mtu(config_of(o), kernel_uplink_mtu(o->o.kernel, &t->local), t->local.family);
 }
 
 uint32_t overlay_pod_mtu(const struct overlay *o)
@@ -340,12 +360,186 @@ uint32_t overlay_pod_mtu(const struct overlay *o)
 	uint32_t least = 0;
 
 	for (size_t i = 0; i < o->plan.n_tunnels; i++) {
-		uint32_t mtu = overlay_tunnel_mtu(o, &o->plan.tunnels[i]);
+		uint32_t mtu = tunnel_mtu(o, &o->plan.tunnels[i]);
 
 		if (!least || mtu < least)
 			least = mtu;
 	}
 	return least;
+}
+
+/* --- what is shown --------------------------------------------------------------------------- */
+
+/* Names lie in the records: only a plan that was made since they last changed can be shown. */
+static void make_fresh(struct overlay *o)
+{
+	if (o->stale && refresh(o) < 0)
+		overlay_plan_done(&o->plan);
+}
+
+static void count_ways(const struct overlay *o, const struct kernel *kernel,
+		       uint64_t ret[KERNEL_WAYS])
+{
+	memset(ret, 0, KERNEL_WAYS * sizeof(*ret));
+	for (size_t i = 0; i < o->plan.n_blocks; i++)
+		ret[kernel_way(kernel, &o->plan.blocks[i].block)]++;
+}
+
+void overlay_readiness(const struct overlay *o, struct readiness *ret)
+{
+	if (o->nodes)
+		readiness_add(ret, "overlay", false,
+			      overlay_in_sync(o) ? ""
+						 : "others' nodes and blocks are still being read");
+}
+
+void overlay_status(struct overlay *o, const struct kernel *kernel, struct status_overlay *ret)
+{
+	const struct overlay_plan *p = &o->plan;
+
+	make_fresh(o);
+	*ret = (struct status_overlay){
+		.wanted = p->n_tunnels,
+		.remotes = p->n_remotes,
+		.unreachable = p->n_troubled,
+	};
+	if (!p->n_tunnels)
+		return;
+	ret->vni = p->tunnels[0].vni;
+	ret->port = p->tunnels[0].port;
+	ret->mtu = overlay_pod_mtu(o);
+	ret->n_addresses = p->tunnels[0].n_addresses;
+	memcpy(ret->addresses, p->tunnels[0].addresses, sizeof(ret->addresses));
+	count_ways(o, kernel, ret->blocks);
+}
+
+void overlay_metrics(struct overlay *o, const struct kernel *kernel, struct metrics *m)
+{
+	uint64_t ways[KERNEL_WAYS];
+
+	make_fresh(o);
+	count_ways(o, kernel, ways);
+	metrics_family(m, "roost_overlay_remotes", METRIC_GAUGE,
+		       "Other nodes that are reached through the overlay.");
+	metrics_count(m, NULL, o->plan.n_remotes);
+	metrics_family(m, "roost_overlay_unreachable", METRIC_GAUGE,
+		       "Other nodes with blocks of the overlay that cannot be reached.");
+	metrics_count(m, NULL, o->plan.n_troubled);
+	metrics_family(m, "roost_overlay_blocks", METRIC_GAUGE,
+		       "Other nodes' blocks, by how the kernel reaches them.");
+	for (int i = 0; i < KERNEL_WAYS; i++)
+		metrics_count(m, LABELS({ "way", kernel_way_name(i) }), ways[i]);
+}
+
+/* --- the list ------------------------------------------------------------------------------- */
+
+static void add_text(struct json_object *o, const char *name, const char *text)
+{
+	json_object_object_add(o, name, json_object_new_string(text));
+}
+
+static void add_mac(struct json_object *o, const struct mac *mac)
+{
+	const uint8_t *b = mac->bytes;
+	char text[18];
+
+	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4],
+		 b[5]);
+	add_text(o, "mac", text);
+}
+
+static void add_addresses(struct json_object *o, const char *name, const struct address *v,
+			  size_t n)
+{
+	struct json_object *list = json_object_new_array();
+	char text[ADDRESS_TEXT];
+
+	for (size_t i = 0; i < n; i++)
+		if (v[i].family)
+			json_object_array_add(list,
+					      json_object_new_string(address_print(&v[i], text)));
+	json_object_object_add(o, name, list);
+}
+
+static void add_tunnels(const struct overlay *o, struct json_object *root)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < o->plan.n_tunnels; i++) {
+		const struct kernel_tunnel *t = &o->plan.tunnels[i];
+		struct json_object *one = json_object_new_object();
+		char text[ADDRESS_TEXT];
+
+		add_text(one, "device",
+			 t->local.family == AF_INET ? TUNNEL_DEVICE : TUNNEL_DEVICE6);
+		add_text(one, "local", address_print(&t->local, text));
+		add_mac(one, &t->mac);
+		add_addresses(one, "addresses", t->addresses, t->n_addresses);
+		json_object_object_add(one, "vni", json_object_new_int64(t->vni));
+		json_object_object_add(one, "port", json_object_new_int64(t->port));
+		json_object_object_add(one, "mtu", json_object_new_int64(tunnel_mtu(o, t)));
+		json_object_array_add(list, one);
+	}
+	json_object_object_add(root, "tunnels", list);
+}
+
+static struct json_object *remote_object(const struct overlay *o, size_t i)
+{
+	const struct kernel_remote *r = &o->plan.remotes[i];
+	struct json_object *one = json_object_new_object();
+	char text[ADDRESS_TEXT];
+
+	add_text(one, "node", o->plan.names[i]);
+	add_text(one, "underlay", address_print(&r->underlay, text));
+	add_mac(one, &r->mac);
+	add_addresses(one, "vtep", r->vtep, 2);
+	json_object_object_add(one, "blocks", json_object_new_array());
+	return one;
+}
+
+static void add_remotes(const struct overlay *o, const struct kernel *kernel,
+			struct json_object *root)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < o->plan.n_remotes; i++)
+		json_object_array_add(list, remote_object(o, i));
+	for (size_t i = 0; i < o->plan.n_blocks; i++) {
+		const struct kernel_remote_block *b = &o->plan.blocks[i];
+		struct json_object *remote = json_object_array_get_idx(list, b->remote);
+		struct json_object *one = json_object_new_object();
+		char text[PREFIX_TEXT];
+
+		add_text(one, "block", prefix_print(&b->block, text));
+		add_text(one, "way", kernel_way_name(kernel_way(kernel, &b->block)));
+		json_object_array_add(json_object_object_get(remote, "blocks"), one);
+	}
+	json_object_object_add(root, "remotes", list);
+}
+
+static void add_unreachable(const struct overlay *o, struct json_object *root)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < o->plan.n_troubled; i++) {
+		struct json_object *one = json_object_new_object();
+
+		add_text(one, "node", o->plan.troubled[i].node);
+		add_text(one, "why", overlay_trouble_text(o->plan.troubled[i].trouble));
+		json_object_array_add(list, one);
+	}
+	json_object_object_add(root, "unreachable", list);
+}
+
+void overlay_show(struct overlay *o, const struct kernel *kernel, struct serve_request *request)
+{
+	AUTO(json_put) struct json_object *root = json_object_new_object();
+
+	make_fresh(o);
+	add_tunnels(o, root);
+	add_remotes(o, kernel, root);
+	add_unreachable(o, root);
+	serve_reply_json(request, 200, root);
 }
 
 /* --- life ----------------------------------------------------------------------------------- */
