@@ -25,7 +25,7 @@ class Slow:
     def __init__(self, etcd, port=12379):
         self._etcd, self._member, self.delay = etcd, etcd.members[0], 0.0
         self.url = f"http://{self._member.address}:{port}"
-        self._open, self._said = [], []
+        self._open, self._said = [], bytearray()
         self._listener = self._member.node.socket()
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._listener.bind((self._member.address, port))
@@ -42,11 +42,9 @@ class Slow:
 
     def watched(self):
         """(key, range end or "") of each watch of the newest stream: a new one has all of them."""
-        ranges = []
-        for said in self._said:
-            asked = [json.loads(r) for r in re.findall(rb'"create_request":({.*?})', said)]
-            ranges = [(unb64(a["key"]), unb64(a.get("range_end", ""))) for a in asked] or ranges
-        return ranges
+        newest = bytes(self._said).rpartition(b"POST /v3/watch ")[2]
+        asked = [json.loads(r) for r in re.findall(rb'"create_request":({.*?})', newest)]
+        return [(unb64(a["key"]), unb64(a.get("range_end", ""))) for a in asked]
 
     def cut(self):
         """End all connections; new ones are taken."""
@@ -70,13 +68,10 @@ class Slow:
                 threading.Thread(target=self._forward, args=(a, b, slow), daemon=True).start()
 
     def _forward(self, source, to, slow):
-        said = bytearray()
-        if slow:
-            self._said.append(said)
         try:
             while data := source.recv(65536):
                 if slow:
-                    said += data
+                    self._said += data
                     time.sleep(self.delay)
                 to.sendall(data)
         except OSError:
