@@ -33,14 +33,6 @@ static const char *const patterns[KEY_KINDS] = {
 	[KEY_LEADER] = "leader/controller",
 };
 
-/* What a builder is given: struct key without its copies. Absent parts are NULL. */
-struct parts {
-	const char *node, *network, *pool, *name;
-	const struct prefix *block;
-	const struct address *address;
-	sa_family_t family;
-};
-
 const char *key_pattern(enum key_kind kind)
 {
 	return kind < KEY_KINDS ? patterns[kind] : NULL;
@@ -163,7 +155,7 @@ static const char *checked(const char *name, name_check_fn *check)
 }
 
 /* The text of one part, in buffer or in the part itself; NULL when it is not valid. */
-static const char *give_part(enum part part, const struct parts *parts, char *buffer)
+static const char *give_part(enum part part, const struct key_parts *parts, char *buffer)
 {
 	switch (part) {
 	case PART_NODE:
@@ -191,7 +183,7 @@ static const char *give_part(enum part part, const struct parts *parts, char *bu
 }
 
 /* Patterns stop at an empty segment: "host/<node>/" makes what many keys begin with. */
-static int build(char *text, const char *pattern, const struct parts *parts)
+int key_build(char *text, const char *pattern, const struct key_parts *parts)
 {
 	char made[KEY_TEXT], buffer[PREFIX_TEXT];
 	size_t used = 0;
@@ -221,7 +213,7 @@ static int build(char *text, const char *pattern, const struct parts *parts)
 
 int key_print(const struct key *key, char *text)
 {
-	const struct parts parts = {
+	const struct key_parts parts = {
 		.node = key->node,
 		.network = key->network,
 		.pool = key->pool,
@@ -233,130 +225,7 @@ int key_print(const struct key *key, char *text)
 
 	if (key->kind >= KEY_KINDS)
 		return -EINVAL;
-	return build(text, patterns[key->kind], &parts);
-}
-
-#define BUILD(pattern, ...) build(text, pattern, &(const struct parts){ __VA_ARGS__ })
-
-int key_config(char *text)
-{
-	return BUILD(patterns[KEY_CONFIG], 0);
-}
-
-int key_pool(char *text, const char *pool)
-{
-	return BUILD(patterns[KEY_POOL], .pool = pool);
-}
-
-int key_extent(char *text, const char *network, const char *pool)
-{
-	return BUILD(patterns[KEY_EXTENT], .network = network, .pool = pool);
-}
-
-int key_block(char *text, const char *network, const struct prefix *block)
-{
-	return BUILD(patterns[KEY_BLOCK], .network = network, .block = block);
-}
-
-int key_host_block(char *text, const char *node, const char *network, const struct prefix *block)
-{
-	return BUILD(patterns[KEY_HOST_BLOCK], .node = node, .network = network, .block = block,
-		     .family = block->address.family);
-}
-
-int key_address(char *text, const char *node, const char *network, const struct address *address)
-{
-	return BUILD(patterns[KEY_ADDRESS], .node = node, .network = network, .address = address);
-}
-
-int key_give_back(char *text, const char *node, const char *network)
-{
-	return BUILD(patterns[KEY_GIVE_BACK], .node = node, .network = network);
-}
-
-int key_node(char *text, const char *node)
-{
-	return BUILD(patterns[KEY_NODE], .node = node);
-}
-
-int key_spec(char *text, const char *node)
-{
-	return BUILD(patterns[KEY_SPEC], .node = node);
-}
-
-int key_removed(char *text, const char *node)
-{
-	return BUILD(patterns[KEY_REMOVED], .node = node);
-}
-
-int key_recovery(char *text)
-{
-	return BUILD(patterns[KEY_RECOVERY], 0);
-}
-
-int key_peer(char *text, const char *name)
-{
-	return BUILD(patterns[KEY_PEER], .name = name);
-}
-
-int key_filter(char *text, const char *name)
-{
-	return BUILD(patterns[KEY_FILTER], .name = name);
-}
-
-int key_static_route(char *text, const char *name)
-{
-	return BUILD(patterns[KEY_STATIC_ROUTE], .name = name);
-}
-
-int key_status_node(char *text, const char *node)
-{
-	return BUILD(patterns[KEY_STATUS_NODE], .node = node);
-}
-
-int key_status_pool(char *text, const char *pool)
-{
-	return BUILD(patterns[KEY_STATUS_POOL], .pool = pool);
-}
-
-int key_status_static_route(char *text, const char *name, const char *node)
-{
-	return BUILD(patterns[KEY_STATUS_STATIC_ROUTE], .name = name, .node = node);
-}
-
-int key_leader(char *text)
-{
-	return BUILD(patterns[KEY_LEADER], 0);
-}
-
-int keys_of_host(char *text, const char *node)
-{
-	return BUILD("host/<node>/", .node = node);
-}
-
-int keys_of_extents(char *text, const char *network)
-{
-	return BUILD("extent/<network>/", .network = network);
-}
-
-int keys_of_blocks(char *text, const char *network)
-{
-	return BUILD("block/<network>/", .network = network);
-}
-
-int keys_of_host_blocks(char *text, const char *node, sa_family_t family)
-{
-	return BUILD("host/<node>/<family>/block/", .node = node, .family = family);
-}
-
-int keys_of_host_addresses(char *text, const char *node)
-{
-	return BUILD("host/<node>/address/", .node = node);
-}
-
-int keys_of_static_route_status(char *text, const char *name)
-{
-	return BUILD("status/static-route/<name>/", .name = name);
+	return key_build(text, patterns[key->kind], &parts);
 }
 
 int key_full(const char *prefix, const char *key, char *text)

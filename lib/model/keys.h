@@ -63,47 +63,68 @@ int key_parse_full(const char *prefix, const char *text, struct key *ret);
 /* All that follow write KEY_TEXT bytes at most and return 0 or -EINVAL. */
 int key_print(const struct key *key, char *text);
 
-int key_config(char *text);
-int key_pool(char *text, const char *pool);
-int key_extent(char *text, const char *network, const char *pool);
-int key_block(char *text, const char *network, const struct prefix *block);
-int key_host_block(char *text, const char *node, const char *network, const struct prefix *block);
-int key_address(char *text, const char *node, const char *network, const struct address *address);
-int key_give_back(char *text, const char *node, const char *network);
-int key_node(char *text, const char *node);
-int key_spec(char *text, const char *node);
-int key_removed(char *text, const char *node);
-int key_recovery(char *text);
-int key_peer(char *text, const char *name);
-int key_filter(char *text, const char *name);
-int key_static_route(char *text, const char *name);
-int key_status_node(char *text, const char *node);
-int key_status_pool(char *text, const char *pool);
-int key_status_static_route(char *text, const char *name, const char *node);
-int key_leader(char *text);
+/* struct key without its copies; absent parts are NULL. A pattern may end in '/'. */
+struct key_parts {
+	const char *node, *network, *pool, *name;
+	const struct prefix *block;
+	const struct address *address;
+	sa_family_t family;
+};
+int key_build(char *text, const char *pattern, const struct key_parts *parts);
+#define KEY_BUILD(text, pattern, ...)                                                              \
+	key_build(text, pattern, &(const struct key_parts){ __VA_ARGS__ })
+
+#define key_config(text)      KEY_BUILD(text, key_pattern(KEY_CONFIG), 0)
+#define key_pool(text, pool_) KEY_BUILD(text, key_pattern(KEY_POOL), .pool = (pool_))
+#define key_extent(text, network_, pool_)                                                          \
+	KEY_BUILD(text, key_pattern(KEY_EXTENT), .network = (network_), .pool = (pool_))
+#define key_block(text, network_, block_)                                                          \
+	KEY_BUILD(text, key_pattern(KEY_BLOCK), .network = (network_), .block = (block_))
+#define key_host_block(text, node_, network_, block_)                                              \
+	KEY_BUILD(text, key_pattern(KEY_HOST_BLOCK), .node = (node_), .network = (network_),       \
+		  .block = (block_), .family = (block_)->address.family)
+#define key_address(text, node_, network_, address_)                                               \
+	KEY_BUILD(text, key_pattern(KEY_ADDRESS), .node = (node_), .network = (network_),          \
+		  .address = (address_))
+#define key_give_back(text, node_, network_)                                                       \
+	KEY_BUILD(text, key_pattern(KEY_GIVE_BACK), .node = (node_), .network = (network_))
+#define key_node(text, node_)    KEY_BUILD(text, key_pattern(KEY_NODE), .node = (node_))
+#define key_spec(text, node_)    KEY_BUILD(text, key_pattern(KEY_SPEC), .node = (node_))
+#define key_removed(text, node_) KEY_BUILD(text, key_pattern(KEY_REMOVED), .node = (node_))
+#define key_recovery(text)       KEY_BUILD(text, key_pattern(KEY_RECOVERY), 0)
+#define key_peer(text, name_)    KEY_BUILD(text, key_pattern(KEY_PEER), .name = (name_))
+#define key_filter(text, name_)  KEY_BUILD(text, key_pattern(KEY_FILTER), .name = (name_))
+#define key_static_route(text, name_)                                                              \
+	KEY_BUILD(text, key_pattern(KEY_STATIC_ROUTE), .name = (name_))
+#define key_status_node(text, node_) KEY_BUILD(text, key_pattern(KEY_STATUS_NODE), .node = (node_))
+#define key_status_pool(text, pool_) KEY_BUILD(text, key_pattern(KEY_STATUS_POOL), .pool = (pool_))
+#define key_status_static_route(text, name_, node_)                                                \
+	KEY_BUILD(text, key_pattern(KEY_STATUS_STATIC_ROUTE), .name = (name_), .node = (node_))
+#define key_leader(text) KEY_BUILD(text, key_pattern(KEY_LEADER), 0)
 
 /* What is listed and watched: the beginnings that many keys share, with the last '/'. */
-#define KEYS_POOL         "pool/"
-#define KEYS_EXTENT       "extent/"
-#define KEYS_BLOCK        "block/"
-#define KEYS_HOST         "host/"
-#define KEYS_NODE         "node/"
-#define KEYS_SPEC         "spec/"
-#define KEYS_REMOVED      "removed/"
-#define KEYS_PEER         "peer/"
-#define KEYS_FILTER       "filter/"
-#define KEYS_STATIC_ROUTE "static-route/"
-#define KEYS_STATUS       "status/"
-#define KEYS_STATUS_NODE  KEYS_STATUS "node/"
-#define KEYS_STATUS_POOL  KEYS_STATUS "pool/"
-#define KEYS_STATUS_ROUTE KEYS_STATUS "static-route/"
-int keys_of_host(char *text, const char *node);       /* host/<node>/ */
-int keys_of_extents(char *text, const char *network); /* extent/<network>/ */
-int keys_of_blocks(char *text, const char *network);  /* block/<network>/ */
-int keys_of_host_blocks(char *text, const char *node,
-			sa_family_t family);                   /* host/<node>/ipv4/block/ */
-int keys_of_host_addresses(char *text, const char *node);      /* host/<node>/address/ */
-int keys_of_static_route_status(char *text, const char *name); /* status/static-route/<name>/ */
+#define KEYS_POOL                       "pool/"
+#define KEYS_EXTENT                     "extent/"
+#define KEYS_BLOCK                      "block/"
+#define KEYS_HOST                       "host/"
+#define KEYS_NODE                       "node/"
+#define KEYS_SPEC                       "spec/"
+#define KEYS_REMOVED                    "removed/"
+#define KEYS_PEER                       "peer/"
+#define KEYS_FILTER                     "filter/"
+#define KEYS_STATIC_ROUTE               "static-route/"
+#define KEYS_STATUS                     "status/"
+#define KEYS_STATUS_NODE                KEYS_STATUS "node/"
+#define KEYS_STATUS_POOL                KEYS_STATUS "pool/"
+#define KEYS_STATUS_ROUTE               KEYS_STATUS "static-route/"
+#define keys_of_host(text, node_)       KEY_BUILD(text, "host/<node>/", .node = (node_))
+#define keys_of_extents(text, network_) KEY_BUILD(text, "extent/<network>/", .network = (network_))
+#define keys_of_blocks(text, network_)  KEY_BUILD(text, "block/<network>/", .network = (network_))
+#define keys_of_host_blocks(text, node_, family_)                                                  \
+	KEY_BUILD(text, "host/<node>/<family>/block/", .node = (node_), .family = (family_))
+#define keys_of_host_addresses(text, node_) KEY_BUILD(text, "host/<node>/address/", .node = (node_))
+#define keys_of_static_route_status(text, name_)                                                   \
+	KEY_BUILD(text, "status/static-route/<name>/", .name = (name_))
 
 /* prefix and relative key in one; text holds KEY_FULL_TEXT. -ENAMETOOLONG if they do not fit. */
 int key_full(const char *prefix, const char *key, char *text);
