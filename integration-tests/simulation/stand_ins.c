@@ -356,6 +356,7 @@ void netlink_close(struct netlink *k)
 int netlink_dump(struct netlink *k, struct nl_msg *msg, netlink_restart_fn *restart,
 		 netlink_message_fn *each, void *arg, struct err *err)
 {
+	nlmsg_free(msg);
 	return 0;
 }
 
