@@ -68,7 +68,7 @@ def hints(stage):
 
 
 def leave_terminal(pipe):
-    """The story is told: let our parent go, and write to nobody's terminal any more."""
+    """The story has ended: let our parent go, and write to no terminal any more."""
     sys.stdout.flush()
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):

@@ -32,7 +32,7 @@ def come_up(stage):
     for name, node in stage.nodes().items():
         stage.sh(node, "ip -br -4 address show dev eth0")
 
-    stage.say("the operator: a pool, and the router as everybody's BGP neighbour")
+    stage.say("the operator creates a pool, and the router as BGP neighbour of all nodes")
     for words in ("pool create web cidr=10.1.0.0/16", "config set mesh=false",
                   f"peer create tor address={stage.address(stage.router)} asn={ROUTER_AS} "
                   "allowLocalAs=1"):
@@ -53,21 +53,21 @@ def come_up(stage):
 
 
 def start_pods(stage):
-    stage.say("pods start: the plugin is executed as container runtimes do it, and says what it did")
+    stage.say("pods start: the plugin is executed as container runtimes do it, and prints its result")
     pods = [stage.pod(m, f"web{i + 1}", whole=i == 0) for i, m in enumerate(stage.members)]
     stage.sh(stage.members[0].node, "ip route")
     return pods
 
 
 def cross(stage, pods):
-    stage.say("the router has learned where the pods live: blocks, not one route per pod")
+    stage.say("the router has learned the routes to the pods: one per block, not one per pod")
     blocks = {b for m in stage.members for b in m.blocks()}
     stage.wait(lambda: blocks <= set(routes(stage.router)), f"routes to {blocks} on the router")
     shown = stage.sh(stage.router, "ip route show proto bird")
     assert not re.search(r"/32|^10\.1\.\d+\.\d+ ", shown, re.M), "a pod's own route left its node"
     stage.sh(stage.router, "birdc show protocols | grep -i -E 'name|bgp'")
 
-    stage.say("pings cross: pod to pod by way of the router (ttl 61: three hops), router to pod")
+    stage.say("pings: pod to pod through the router (ttl 61: three hops), router to pod")
     for a, b in ((0, 1), (1, 2), (2, 0)):
         wait_way(stage, pods[a], pods[b].address)
         stage.sh(pods[a].member.node, f"ping -n -c 2 -i 0.1 {pods[b].address}", pod=pods[a])
@@ -84,13 +84,13 @@ def lose_agent(stage, pods):
              fails=True)
     stage.sh(stage.router, f"ping -n -q -c 40 -i 0.05 {pods[0].address}")
     stage.sh(stage.router, "ip route show proto bird")
-    stage.say("the agent starts again (systemd would have done so), finds everything as it was")
+    stage.say("the agent starts again (systemd would do that) and finds everything unchanged")
     member.agent.start(timeout=60)
     stage.prompt(member.node.name, "roostd")
     said_by(stage, member, "registered as")
     said = ping.finish()
     assert re.search(r" 0% packet loss", said), "packets were lost"
-    stage.say(f"somebody flushes our routes on {member.node.name}; they are back")
+    stage.say(f"another program flushes our routes on {member.node.name}; the agent restores them")
     stage.sh(member.node, "ip route flush proto roost")
     wait_way(stage, pods[2], pods[0].address)
     stage.wait(lambda: "by another program; restored" in member.agent.log, "the agent's words")
@@ -100,14 +100,14 @@ def lose_agent(stage, pods):
 
 def lead_out(stage):
     member, vpn = stage.members[0], "203.0.113.1"
-    stage.say("behind the router is a VPN: the operator declares the way there once, for all nodes")
+    stage.say("behind the router is a VPN: the operator declares the route to it once, for all nodes")
     stage.sh(stage.router, f"ip address add {vpn}/32 dev lo")
     stage.sh(stage.control, "roostctl route create vpn subnet=203.0.113.0/24 "
              f"gateway={stage.address(stage.router)}")
     for m in stage.members:
         stage.wait(lambda: m.node.ping(vpn), f"{m.node.name} to reach the VPN")
     stage.sh(member.node, f"ping -n -c 2 -i 0.1 {vpn}")
-    stage.say(f"somebody removes it on {member.node.name}; it is back, and nodes tell how it is")
+    stage.say(f"another program removes it on {member.node.name}; the agent restores and reports it")
     stage.sh(member.node, "ip route del 203.0.113.0/24 proto roost-static")
     stage.wait(lambda: member.node.ping(vpn), "the route to be back")
     stage.sh(member.node, "ip route show proto roost-static")
@@ -118,7 +118,7 @@ def lead_out(stage):
 
 def lose_etcd(stage, pods):
     member, first = stage.members[0], stage.etcd.members[0]
-    stage.say("etcd is killed: pods still start, and are reached")
+    stage.say("etcd is killed: pods still start and can be reached")
     stage.sh(stage.control, f"kill -9 {first.process.pid}")
     first.process.wait()
     stage.sh(stage.control, "etcdctl --command-timeout=500ms endpoint health 2>&1 | "
@@ -126,7 +126,7 @@ def lose_etcd(stage, pods):
     late = stage.pod(member, "late")
     wait_way(stage, pods[2], late.address)
     stage.sh(pods[2].member.node, f"ping -n -c 2 -i 0.1 {late.address}", pod=pods[2])
-    stage.say("etcd comes back and is told what has happened meanwhile")
+    stage.say("etcd starts again; the agents write what has happened in the meantime")
     first.start()
     member.agent.wait_agreed(60)
     shown = stage.sh(stage.control, "etcdctl get --prefix --keys-only "
@@ -137,7 +137,7 @@ def lose_etcd(stage, pods):
 
 def go_under(stage, pods):
     a, b = pods[0], pods[1]
-    stage.say("a fabric that will not learn routes: the pool becomes an overlay, the router forgets it")
+    stage.say("a network that does not learn routes: the pool becomes an overlay, the router's routes go")
     # Nodes reach each other's own addresses, as they would anywhere.
     stage.etcd.switch.heal()
     stage.sh(stage.control, "roostctl pool edit web encapsulation=vxlan")
@@ -146,7 +146,7 @@ def go_under(stage, pods):
     stage.sh(a.member.node, "roostctl overlay")
     stage.sh(a.member.node, "ip route show proto roost")
     stage.sh(a.member.node, f"ping -n -c 2 -i 0.1 {b.address}", pod=a)
-    stage.say("and back: the tunnels go, the router learns again")
+    stage.say("and back: the tunnels go, the router learns the routes again")
     stage.sh(stage.control, "roostctl pool edit web encapsulation=none")
     stage.etcd.switch.separate(*[m.node for m in stage.members])
     stage.wait(lambda: "vxlan" not in a.member.node.run("ip -br link").stdout, "no tunnel")
@@ -155,7 +155,7 @@ def go_under(stage, pods):
 
 
 def keep_house(stage):
-    stage.say("two controllers keep house; the one that leads is stopped, the other takes over")
+    stage.say("two controllers: the leader is stopped, the other one takes over")
     one, two = (Controller(m.node, stage.build, stage.etcd) for m in stage.members[:2])
     for c in (one, two):
         stage.prompt(c.node.name, "roost-controller")
@@ -174,7 +174,7 @@ def look(stage):
     node = stage.members[0].node
     # Agents tell etcd how they are at most every five seconds.
     stage.wait(lambda: all_up(stage), "every node's word that its session is up")
-    stage.say(f"what roostctl says of it all, on {node.name}")
+    stage.say(f"the cluster by roostctl, on {node.name}")
     for words in QUESTIONS:
         stage.sh(node, f"roostctl {words}")
 
