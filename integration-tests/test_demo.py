@@ -56,10 +56,10 @@ def test_the_story_is_told_whole_and_true(demo, build):
     said = finish(demo("run", build))
     assert "\033" not in said, "colours are for terminals"
     for step in ("a top-of-rack router", "the operator", "BIRD and roostd start", "pods start",
-                 "the router has learned", "pings cross", "is killed while a ping runs",
-                 "the agent starts again", "somebody flushes", "behind the router is a VPN",
-                 "somebody removes it", "etcd is killed", "etcd comes back",
-                 "the pool becomes an overlay", "and back: the tunnels go", "two controllers keep house",
+                 "the router has learned", "pings: pod to pod", "is killed while a ping runs",
+                 "the agent starts again", "another program flushes", "behind the router is a VPN",
+                 "another program removes it", "etcd is killed", "etcd starts again",
+                 "the pool becomes an overlay", "and back: the tunnels go", "two controllers: the leader",
                  "nothing of this is left"):
         assert re.search(rf"^\[ *\d+\.\d s\] .*{step}", said, re.M), f"{step!r} is missing in\n{said}"
     # The router's table: three blocks, each by another node.
@@ -116,6 +116,6 @@ def test_a_step_that_fails_fails_the_demo(demo, tmp_path, build):
         (broken / p).symlink_to(build / p)
     (broken / "roost").symlink_to("/bin/true")
     said = finish(demo("run", broken), 1)
-    assert "The demo failed" in said and "pings cross" not in said
+    assert "The demo failed" in said and "pings: pod to pod" not in said
     assert left(demo) == NOTHING
     assert any((broken / "logs/demo").iterdir())
