@@ -13,10 +13,10 @@ void metrics_kernel(struct metrics *m, const struct kernel_stats *stats,
 	metrics_one(m, "roost_kernel_fdb_entries", METRIC_GAUGE,
 		    "Entries in the tables (FDB) of the overlay's devices.", (double)stats->fdb);
 	metrics_one(m, "roost_kernel_conflicts", METRIC_GAUGE,
-		    "Routes of ours that cannot be set because a stranger's is in the way.",
+		    "Routes of ours that cannot be set because of foreign routes.",
 		    (double)stats->conflicts);
 	metrics_family(m, "roost_kernel_repairs_total", METRIC_COUNTER,
-		       "What somebody else had changed or removed and was put back, by kind.");
+		       "Changes and removals by other programs that were reverted, by kind.");
 	for (unsigned k = 0; k < KERNEL_THINGS; k++)
 		metrics_count(m, LABELS({ "kind", kernel_thing_name(k) }), stats->repaired[k]);
 	metrics_family(m, "roost_kernel_failures_total", METRIC_COUNTER,
@@ -45,7 +45,7 @@ void metrics_firewall(struct metrics *m, struct firewall_stats stats)
 		metrics_count(m, LABELS({ "part", firewall_part_name(parts[i]) }),
 			      !!(stats.held & parts[i]));
 	metrics_family(m, "roost_firewall_repairs_total", METRIC_COUNTER,
-		       "Times that somebody else had changed the table and it was set again.");
+		       "Times that the table was set again after a change by another program.");
 	metrics_count(m, NULL, stats.repairs);
 	metrics_family(m, "roost_firewall_failures_total", METRIC_COUNTER,
 		       "Times that the table could not be set.");

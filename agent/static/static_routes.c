@@ -427,7 +427,7 @@ void static_routes_metrics(const struct static_routes *s, struct metrics *m)
 	metrics_one(m, "roost_static_routes_errors", METRIC_GAUGE,
 		    "Those of them with which something is wrong.", (double)c.errors);
 	metrics_family(m, "roost_static_routes_tampered_total", METRIC_COUNTER,
-		       "Times that somebody else took a static route away or changed it.");
+		       "Times that another program removed or changed a static route.");
 	metrics_count(m, NULL, c.tampered);
 }
 

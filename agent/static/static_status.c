@@ -184,7 +184,8 @@ static void say_stranger(const struct kernel_view *view, const struct held_route
 	const struct held_link *l = kernel_view_link(view, r->foreign->hop.oif);
 	char route[KROUTE_TEXT], name[12];
 
-	snprintf(text, size, "%s of protocol %s is in the way and is left",
+	snprintf(text, size,
+		 "foreign route %s of protocol %s has the same destination; left unchanged",
 		 kroute_print(r->foreign, l ? l->link.name : NULL, route),
 		 route_protocol_name(r->foreign->protocol, name));
 }
@@ -203,7 +204,7 @@ static void say_trouble(const struct static_entry *e, const struct kernel_view *
 	else if (!e->wanted || (r && r->h.held))
 		return;
 	else if (e->away)
-		snprintf(text, size, "somebody has taken it away, and onTamper is report");
+		snprintf(text, size, "another program removed it, and onTamper is report");
 	else if (r && r->foreign)
 		say_stranger(view, r, text, size);
 	else if (r && r->h.fight.repairs > FIGHT_LOGGED)

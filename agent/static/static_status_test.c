@@ -102,8 +102,9 @@ static void a_stranger_in_its_place_is_named(void **state)
 	look_up(w);
 	decide(w);
 	tell(w);
-	assert_non_null(strstr(status_of(w, "a"), "\"error\":\"blackhole 10.9.0.0/16 of protocol "
-						  "bird is in the way and is left\""));
+	assert_non_null(strstr(status_of(w, "a"),
+			       "\"error\":\"foreign route blackhole 10.9.0.0/16 of protocol "
+			       "bird has the same destination; left unchanged\""));
 	assert_int_equal(static_count(&w->entries).errors, 1);
 }
 
