@@ -68,6 +68,25 @@ def test_documents_use_plain_words():
     assert [w for f in files for w in unclear(f, f.read_text())] == []
 
 
+def texts(source):
+    """The strings of a C file, those that the compiler joins as one."""
+    for found in re.finditer(r"""/\*.*?\*/|//[^\n]*|'(?:\\.|[^'\\])'|("(?:\\.|[^"\\])*"(?:\s*"(?:\\.|[^"\\])*")*)""",
+                             source, re.S):
+        if found[1]:
+            yield "".join(re.findall(r'"((?:\\.|[^"\\])*)"', found[1]))
+
+
+def test_messages_use_plain_words():
+    sources = [f for room in ("agent", "cni", "confd", "controller", "ctl", "ipam", "lib")
+               for f in sorted((ROOT / room).rglob("*.[ch]"))
+               if not re.search(r"_(test|fuzz|lab|world)\.[ch]$", f.name)]
+    messages = [(f, text) for f in sources for text in texts(f.read_text())]
+    assert len(messages) > 5000, "the strings were not found"
+    script = ROOT / "cni/roost-install"
+    assert [f"{f.relative_to(ROOT)}: {text}" for f, text in [*messages, (script, script.read_text())]
+            if UNCLEAR.search(text)] == []
+
+
 # --- man pages ------------------------------------------------------------------------------------
 
 def man(lab, page):

@@ -89,9 +89,10 @@ static void on_tampered(void *arg)
 		if ((m->owned.v[i]->revision || m->owned.v[i]->copy.lost) && !m->owned.v[i]->call)
 			r = local_copy_put_block(m->copy, &m->owned.v[i]->copy);
 	if (missing)
-		log_warning("ipam",
-			    "%zu files in %s/attachments were removed by somebody; they are %s",
-			    missing, m->o.run_dir, r < 0 ? "still missing" : "written again");
+		log_warning(
+			"ipam",
+			"%zu files in %s/attachments were removed by another program; they are %s",
+			missing, m->o.run_dir, r < 0 ? "still missing" : "written again");
 	/* Whoever removes them may not be done yet. */
 	if (r < 0)
 		timer_set(m->o.timers, &m->mend, MEND_MS, MEND_MS);
