@@ -485,7 +485,7 @@ static void leave_node(struct audit *a, const struct seen_node *n, const char *k
 		finding_todo(a, "its agent lives and registers again by itself");
 	else if (n->removed)
 		finding_todo(a,
-			     "wait until reclaimAfter has passed, or say roostctl node delete "
+			     "wait until reclaimAfter has passed, or run roostctl node delete "
 			     "%s --now if the machine is off for certain",
 			     n->name);
 	else

@@ -22,7 +22,7 @@ void metrics_etcd(struct metrics *m, const struct store_stats *stats, bool conne
 	for (unsigned o = 0; o < SERVER_OUTCOMES; o++)
 		metrics_count(m, LABELS({ "outcome", server_outcome_name(o) }), stats->outcomes[o]);
 	metrics_family(m, "roost_etcd_request_duration_seconds", METRIC_HISTOGRAM,
-		       "From a request to a member of etcd to its answer or its end.");
+		       "Duration of requests to a member of etcd, failed ones included.");
 	metrics_histogram(m, NULL, &stats->duration);
 	metrics_family(m, "roost_etcd_reconnects_total", METRIC_COUNTER,
 		       "How often the watch stream was lost and opened again.");
