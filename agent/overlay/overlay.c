@@ -9,6 +9,7 @@
 #include "agent/overlay/overlay_pools.h"
 #include "lib/base/files.h"
 #include "lib/base/pass.h"
+#include "lib/json/tree.h"
 #include "lib/model/vtep.h"
 
 #define FILE_NAME "overlay"
@@ -433,113 +434,96 @@ void overlay_metrics(struct overlay *o, const struct kernel *kernel, struct metr
 
 /* --- the list ------------------------------------------------------------------------------- */
 
-static void add_text(struct json_object *o, const char *name, const char *text)
-{
-	json_object_object_add(o, name, json_object_new_string(text));
-}
-
-static void add_mac(struct json_object *o, const struct mac *mac)
+static void add_mac(struct tree *t, const struct mac *mac)
 {
 	const uint8_t *b = mac->bytes;
-	char text[18];
 
-	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4],
-		 b[5]);
-	add_text(o, "mac", text);
+	tree_printf(t, "mac", "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4], b[5]);
 }
 
-static void add_addresses(struct json_object *o, const char *name, const struct address *v,
-			  size_t n)
+static void add_addresses(struct tree *t, const char *name, const struct address *v, size_t n)
 {
-	struct json_object *list = json_object_new_array();
-	char text[ADDRESS_TEXT];
-
+	tree_open(t, name, '[');
 	for (size_t i = 0; i < n; i++)
-		if (v[i].family)
-			json_object_array_add(list,
-					      json_object_new_string(address_print(&v[i], text)));
-	json_object_object_add(o, name, list);
+		tree_address(t, NULL, &v[i]);
+	tree_close(t);
 }
 
-static void add_tunnels(const struct overlay *o, struct json_object *root)
+static void add_tunnels(const struct overlay *o, struct tree *t)
 {
-	struct json_object *list = json_object_new_array();
-
+	tree_open(t, "tunnels", '[');
 	for (size_t i = 0; i < o->plan.n_tunnels; i++) {
-		const struct kernel_tunnel *t = &o->plan.tunnels[i];
-		struct json_object *one = json_object_new_object();
-		char text[ADDRESS_TEXT];
+		const struct kernel_tunnel *k = &o->plan.tunnels[i];
 
-		add_text(one, "device",
-			 t->local.family == AF_INET ? TUNNEL_DEVICE : TUNNEL_DEVICE6);
-		add_text(one, "local", address_print(&t->local, text));
-		add_mac(one, &t->mac);
-		add_addresses(one, "addresses", t->addresses, t->n_addresses);
-		json_object_object_add(one, "vni", json_object_new_int64(t->vni));
-		json_object_object_add(one, "port", json_object_new_int64(t->port));
-		json_object_object_add(one, "mtu", json_object_new_int64(tunnel_mtu(o, t)));
-		json_object_array_add(list, one);
+		tree_open(t, NULL, '{');
+		tree_text(t, "device", k->local.family == AF_INET ? TUNNEL_DEVICE : TUNNEL_DEVICE6);
+		tree_address(t, "local", &k->local);
+		add_mac(t, &k->mac);
+		add_addresses(t, "addresses", k->addresses, k->n_addresses);
+		tree_number(t, "vni", k->vni);
+		tree_number(t, "port", k->port);
+		tree_number(t, "mtu", tunnel_mtu(o, k));
+		tree_close(t);
 	}
-	json_object_object_add(root, "tunnels", list);
+	tree_close(t);
 }
 
-static struct json_object *remote_object(const struct overlay *o, size_t i)
+/* Blocks lie in an order of their own: each goes to its remote's list. */
+static void add_remotes(const struct overlay *o, const struct kernel *kernel, struct tree *t)
 {
-	const struct kernel_remote *r = &o->plan.remotes[i];
-	struct json_object *one = json_object_new_object();
-	char text[ADDRESS_TEXT];
+	struct json_object *remotes;
 
-	add_text(one, "node", o->plan.names[i]);
-	add_text(one, "underlay", address_print(&r->underlay, text));
-	add_mac(one, &r->mac);
-	add_addresses(one, "vtep", r->vtep, 2);
-	json_object_object_add(one, "blocks", json_object_new_array());
-	return one;
-}
+	tree_open(t, "remotes", '[');
+	remotes = t->object;
+	for (size_t i = 0; i < o->plan.n_remotes; i++) {
+		const struct kernel_remote *r = &o->plan.remotes[i];
 
-static void add_remotes(const struct overlay *o, const struct kernel *kernel,
-			struct json_object *root)
-{
-	struct json_object *list = json_object_new_array();
-
-	for (size_t i = 0; i < o->plan.n_remotes; i++)
-		json_object_array_add(list, remote_object(o, i));
-	for (size_t i = 0; i < o->plan.n_blocks; i++) {
+		tree_open(t, NULL, '{');
+		tree_text(t, "node", o->plan.names[i]);
+		tree_address(t, "underlay", &r->underlay);
+		add_mac(t, &r->mac);
+		add_addresses(t, "vtep", r->vtep, 2);
+		tree_open(t, "blocks", '[');
+		tree_close(t);
+		tree_close(t);
+	}
+	tree_close(t);
+	for (size_t i = 0; !t->failed && i < o->plan.n_blocks; i++) {
 		const struct kernel_remote_block *b = &o->plan.blocks[i];
-		struct json_object *remote = json_object_array_get_idx(list, b->remote);
-		struct json_object *one = json_object_new_object();
-		char text[PREFIX_TEXT];
+		struct json_object *remote = json_object_array_get_idx(remotes, b->remote);
+		struct tree one = tree_new();
 
-		add_text(one, "block", prefix_print(&b->block, text));
-		add_text(one, "way", kernel_way_name(kernel_way(kernel, &b->block)));
-		json_object_array_add(json_object_object_get(remote, "blocks"), one);
+		tree_prefix(&one, "block", &b->block);
+		tree_text(&one, "way", kernel_way_name(kernel_way(kernel, &b->block)));
+		t->failed = tree_end_in(&one, json_object_object_get(remote, "blocks")) < 0;
 	}
-	json_object_object_add(root, "remotes", list);
 }
 
-static void add_unreachable(const struct overlay *o, struct json_object *root)
+static void add_unreachable(const struct overlay *o, struct tree *t)
 {
-	struct json_object *list = json_object_new_array();
-
+	tree_open(t, "unreachable", '[');
 	for (size_t i = 0; i < o->plan.n_troubled; i++) {
-		struct json_object *one = json_object_new_object();
-
-		add_text(one, "node", o->plan.troubled[i].node);
-		add_text(one, "why", overlay_trouble_text(o->plan.troubled[i].trouble));
-		json_object_array_add(list, one);
+		tree_open(t, NULL, '{');
+		tree_text(t, "node", o->plan.troubled[i].node);
+		tree_text(t, "why", overlay_trouble_text(o->plan.troubled[i].trouble));
+		tree_close(t);
 	}
-	json_object_object_add(root, "unreachable", list);
+	tree_close(t);
 }
 
 void overlay_show(struct overlay *o, const struct kernel *kernel, struct serve_request *request)
 {
-	AUTO(json_put) struct json_object *root = json_object_new_object();
+	AUTO(json_put) struct json_object *root = NULL;
+	struct tree t = tree_new();
 
 	make_fresh(o);
-	add_tunnels(o, root);
-	add_remotes(o, kernel, root);
-	add_unreachable(o, root);
-	serve_reply_json(request, 200, root);
+	add_tunnels(o, &t);
+	add_remotes(o, kernel, &t);
+	add_unreachable(o, &t);
+	if (tree_end(&t, &root) < 0)
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
+	else
+		serve_reply_json(request, 200, root);
 }
 
 /* --- life ----------------------------------------------------------------------------------- */
