@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/show/readiness.h"
 
-#include <errno.h>
 #include <string.h>
 
 void readiness_add(struct readiness *r, const char *name, bool needed, const char *reason)
@@ -27,81 +26,61 @@ bool readiness_is_ready(const struct readiness *r, struct err *why)
 	return true;
 }
 
-static void put(struct json_object *o, const char *name, struct json_object *value)
+void readiness_inputs(const struct readiness *r, struct tree *t)
 {
-	if (!value || json_object_object_add(o, name, value) < 0)
-		json_object_put(value);
-}
-
-static void put_text(struct json_object *o, const char *name, const char *text)
-{
-	put(o, name, json_object_new_string(text));
-}
-
-struct json_object *readiness_inputs(const struct readiness *r)
-{
-	struct json_object *list = json_object_new_array();
-
-	for (size_t i = 0; list && i < r->n; i++) {
+	tree_open(t, "inputs", '[');
+	for (size_t i = 0; i < r->n; i++) {
 		const struct ready_part *p = &r->v[i];
-		struct json_object *o = json_object_new_object();
 
-		put_text(o, "name", p->name);
-		put(o, "ready", json_object_new_boolean(!p->reason.text[0]));
-		put(o, "needed", json_object_new_boolean(p->needed));
-		put_text(o, "reason", p->reason.text);
-		json_object_array_add(list, o);
+		tree_open(t, NULL, '{');
+		tree_text(t, "name", p->name);
+		tree_bool(t, "ready", !p->reason.text[0]);
+		tree_bool(t, "needed", p->needed);
+		tree_text(t, "reason", p->reason.text);
+		tree_close(t);
 	}
-	return list;
+	tree_close(t);
 }
 
-struct json_object *readiness_names(const struct readiness *r)
+void readiness_names(const struct readiness *r, struct tree *t)
 {
-	struct json_object *list = json_object_new_array();
-
-	for (size_t i = 0; list && i < r->n; i++)
+	tree_open(t, "notReady", '[');
+	for (size_t i = 0; i < r->n; i++)
 		if (r->v[i].reason.text[0])
-			json_object_array_add(list, json_object_new_string(r->v[i].name));
-	return list;
+			tree_text(t, NULL, r->v[i].name);
+	tree_close(t);
 }
 
-static struct json_object *peer_object(const struct status_session *s, const struct health *health)
+static void add_peer(struct tree *t, const struct status_session *s, const struct health *health)
 {
-	struct json_object *o = json_object_new_object();
-	char part[HEALTH_PART], text[256];
+	char part[HEALTH_PART];
 	const char *reason;
 
 	snprintf(part, sizeof(part), "session/%s", s->name);
 	reason = health_reason(health, part);
-	if (!reason && !s->up) {
-		snprintf(text, sizeof(text), "%s%s%s", s->state, s->error[0] ? ": " : "", s->error);
-		reason = text;
-	}
-	put_text(o, "name", s->name);
-	put_text(o, "peer", s->peer);
-	put(o, "ready", json_object_new_boolean(s->up));
-	put_text(o, "reason", s->up ? "" : reason);
-	return o;
+	tree_open(t, NULL, '{');
+	tree_text(t, "name", s->name);
+	tree_text(t, "peer", s->peer);
+	tree_bool(t, "ready", s->up);
+	if (s->up || reason)
+		tree_text(t, "reason", s->up ? "" : reason);
+	else
+		tree_printf(t, "reason", "%s%s%s", s->state, s->error[0] ? ": " : "", s->error);
+	tree_close(t);
 }
 
 int readiness_json(const struct readiness *r, const struct status_bird *bird,
 		   const struct health *health, struct json_object **ret)
 {
-	AUTO(json_put) struct json_object *o = json_object_new_object();
-	struct json_object *peers = json_object_new_array();
+	struct tree t = tree_new();
 	struct err why = { "" };
-	bool ready = readiness_is_ready(r, &why);
 
-	if (!o || !peers) {
-		json_object_put(peers);
-		return -ENOMEM;
-	}
-	put(o, "ready", json_object_new_boolean(ready));
-	put_text(o, "reason", why.text);
-	put(o, "inputs", readiness_inputs(r));
+	tree_bool(&t, "ready", readiness_is_ready(r, &why));
+	tree_text(&t, "reason", why.text);
+	readiness_inputs(r, &t);
+	tree_open(&t, "peers", '[');
 	for (size_t i = 0; i < bird->n_sessions; i++)
-		json_object_array_add(peers, peer_object(&bird->sessions[i], health));
-	put(o, "peers", peers);
-	*ret = TAKE(o);
-	return 0;
+		add_peer(&t, &bird->sessions[i], health);
+	tree_close(&t);
+	return tree_end(&t, ret);
 }

@@ -13,7 +13,7 @@
 #include "agent/show/status.h"
 #include "lib/base/err.h"
 #include "lib/daemon/health.h"
-#include "lib/json/json.h"
+#include "lib/json/tree.h"
 
 #define READINESS_MAX 24
 
@@ -33,10 +33,10 @@ void readiness_add(struct readiness *r, const char *name, bool needed, const cha
 /* Whether all that is needed is there; else the first that is not, by name. */
 bool readiness_is_ready(const struct readiness *r, struct err *why);
 
-/* [{"name", "ready", "needed", "reason"}]; NULL: out of memory. */
-struct json_object *readiness_inputs(const struct readiness *r);
-/* The names of those that are not ready. */
-struct json_object *readiness_names(const struct readiness *r);
+/* "inputs": [{"name", "ready", "needed", "reason"}]. */
+void readiness_inputs(const struct readiness *r, struct tree *t);
+/* "notReady": the names of those that are not ready. */
+void readiness_names(const struct readiness *r, struct tree *t);
 /* The body of /readyz; the sentences about peers are those of health's "session/<name>". */
 int readiness_json(const struct readiness *r, const struct status_bird *bird,
 		   const struct health *health, struct json_object **ret);

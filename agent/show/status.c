@@ -284,10 +284,10 @@ static void add_head(struct builder *b, const struct status *s)
 		tree_bool(t, "drained", true);
 	add_totals(t, s);
 	if (s->ready)
-		tree_add(t, "notReady", readiness_names(s->ready));
+		readiness_names(s->ready, t);
 	/* The reasons may be long; most of them stand in health as well. */
 	if (s->ready && !b->max)
-		tree_add(t, "inputs", readiness_inputs(s->ready));
+		readiness_inputs(s->ready, t);
 	b->used = printed(t->object) + RESERVE;
 }
 
