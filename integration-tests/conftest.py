@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 
@@ -271,5 +272,6 @@ def pytest_terminal_summary(terminalreporter):
             return sum(len(terminalreporter.stats.get(o, ())) for o in outcomes)
         pathlib.Path(path).write_text(f"{count('passed')} {count('failed', 'error', 'xpassed')} "
                                       f"{count('skipped', 'xfailed')}\n")
-        wrong = {r.nodeid for o in ("failed", "error") for r in terminalreporter.stats.get(o, ())}
+        # Without the group that xdist has added.
+        wrong = {re.sub(r"@\w+$", "", r.nodeid) for o in ("failed", "error") for r in terminalreporter.stats.get(o, ())}
         pathlib.Path(path + ".failed").write_text("".join(f"{w}\n" for w in sorted(wrong)))
