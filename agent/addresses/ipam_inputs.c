@@ -11,7 +11,7 @@
 
 #include "ipam/allocator/ranges.h"
 #include "lib/base/clock.h"
-#include "lib/json/json.h"
+#include "lib/json/tree.h"
 
 /* --- the view ------------------------------------------------------------------------------- */
 
@@ -397,39 +397,31 @@ void ipam_inputs_free(struct ipam *m)
 int ipam_records_save(struct ipam *m)
 {
 	static const enum key_kind kinds[] = { KEY_CONFIG, KEY_EXTENT, KEY_POOL, KEY_SPEC };
-	AUTO(json_put) struct json_object *o = json_object_new_object();
-	struct json_object *records = json_object_new_object();
 	AUTO(free) char *text = NULL;
 	struct store_stats stats = { 0 };
+	struct tree t = tree_new();
 	int r;
 
 	store_stats(m->o.store, &stats);
-	if (!o || !records || json_object_object_add(o, "records", records) < 0) {
-		json_object_put(records);
-		return -ENOMEM;
-	}
+	tree_open(&t, "records", '{');
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
 		for (size_t i = 0; i < records_count(m->o.records, kinds[k]); i++) {
 			const struct record_entry *e = records_at(m->o.records, kinds[k], i);
 			char key[KEY_TEXT];
 
 			records_key(kinds[k], e->name, key);
-			if (e->text && counts(kinds[k], e) &&
-			    json_object_object_add(records, key, json_object_new_string(e->text)) <
-				    0)
-				return -ENOMEM;
+			if (e->text && counts(kinds[k], e))
+				tree_text(&t, key, e->text);
 		}
+	tree_close(&t);
 	/* What was proven, and when: a restart must not begin to count again. */
-	if (json_object_object_add(o, "boot", json_object_new_string(m->o.boot)) < 0 ||
-	    json_object_object_add(o, "proved", json_object_new_int64(m->authority.proved)) < 0 ||
-	    json_object_object_add(o, "promise", json_object_new_int64(m->authority.promise)) < 0 ||
-	    json_object_object_add(o, "revision", json_object_new_int64(stats.revision)) < 0 ||
-	    json_object_object_add(o, "cluster", json_object_new_int64((int64_t)stats.cluster_id)) <
-		    0 ||
-	    json_object_object_add(o, "recovery", json_object_new_int64(ipam_recovery_number(m))) <
-		    0)
-		return -ENOMEM;
-	r = json_print(o, &text);
+	tree_text(&t, "boot", m->o.boot);
+	tree_number(&t, "proved", m->authority.proved);
+	tree_number(&t, "promise", m->authority.promise);
+	tree_number(&t, "revision", stats.revision);
+	tree_number(&t, "cluster", (int64_t)stats.cluster_id);
+	tree_number(&t, "recovery", ipam_recovery_number(m));
+	r = tree_end_text(&t, &text);
 	r = r ?: local_copy_put_records(m->copy, text);
 	if (r == 0)
 		m->unsaved = false;
