@@ -262,6 +262,7 @@ static int take(struct records *r, struct record_event *e, const char *text, siz
 	const void *value = NULL;
 	AUTO(free) char *copy = NULL, *wrong = NULL;
 	struct record_entry *entry;
+	bool was_wrong;
 	struct err err = { "" };
 	int rc = value_decode(kind, e->key, text, len, &value, &err);
 
@@ -280,6 +281,7 @@ static int take(struct records *r, struct record_event *e, const char *text, siz
 	entry->created = created;
 	entry->modified = modified;
 	entry->state = RECORD_STANDS;
+	was_wrong = entry->wrong;
 	free(entry->wrong);
 	entry->wrong = TAKE(wrong);
 	if (rows[kind].left_to_reader)
@@ -287,7 +289,7 @@ static int take(struct records *r, struct record_event *e, const char *text, siz
 	else if (rc < 0)
 		health_set(r->o.health, e->key, LOG_LEVEL_ERROR, "%s%s", err.text,
 			   entry->value ? "; what it was before stays in force" : "");
-	else
+	else if (was_wrong) /* else the part may be another room's, about something else */
 		health_clear(r->o.health, e->key);
 	if (rc == 0 || !entry->value) {
 		free(entry->text);

@@ -138,6 +138,20 @@ static void a_damaged_record_leaves_the_good_one(void **state)
 	assert_null(health_reason(w->health, "peer/p"));
 }
 
+/* A room reports a conflict of a good record under the same name. */
+static void what_others_report_of_a_good_record_stays(void **state)
+{
+	struct world *w = *state;
+
+	health_set(w->health, "peer/p", LOG_LEVEL_ERROR, "its neighbour is one of ours");
+	store_fake_put(w->store, PEER, BETTER);
+	pass(w, 0);
+	assert_non_null(health_reason(w->health, "peer/p"));
+	store_fake_delete(w->store, PEER, NULL);
+	pass(w, 0);
+	assert_null(health_reason(w->health, "peer/p"));
+}
+
 static void a_record_that_was_never_good_is_told_and_absent(void **state)
 {
 	struct world *w = *state;
@@ -480,6 +494,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_damaged_record_leaves_the_good_one),
+		CASE(what_others_report_of_a_good_record_stays),
 		CASE(a_record_that_was_never_good_is_told_and_absent),
 		CASE(an_equal_record_changes_nothing),
 		CASE(a_node_that_comes_back_in_time_was_never_missed),
