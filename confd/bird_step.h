@@ -2,7 +2,7 @@
 /*
  * BIRD as the steps of a publication: bird -p checks, configure reloads.
  *
- *   publish -> [bird_step] -> bird_check, bird_control -> answer -> publish
+ *   publish -> [bird_step] -> a child, bird_control -> answer -> publish
  *
  * A configuration that BIRD refuses is rejected, and publish puts the old file back. Where BIRD
  * does not run, hangs up or does not come to an end, nobody has rejected anything: the new file
@@ -13,6 +13,7 @@
 
 #include "confd/bird/bird_control.h"
 #include "confd/publish.h"
+#include "lib/base/child.h"
 
 struct bird_step;
 
@@ -33,3 +34,30 @@ struct publish_step bird_step_check(struct bird_step *b);
 struct publish_step bird_step_reload(struct bird_step *b);
 /* For other questions to the same BIRD. */
 struct bird_control *bird_step_control(struct bird_step *b);
+
+/* --- the check alone ------------------------------------------------------------------------ */
+
+/*
+ * `bird -p -c FILE`, in a child and never by `configure check`: a bad file can kill the parser, and
+ * with it the daemon. Anything but exit 0 is bad. The file must lie in its final folder, because
+ * BIRD's includes are relative to it.
+ */
+struct bird_check;
+
+/*
+ * err: 0 good, words are BIRD's warnings or ""; -EINVAL bad, words "FILE:LINE:COL message" or how
+ * the parser died; -ETIMEDOUT. The check is over and its handle no longer valid.
+ */
+typedef void bird_check_fn(int err, const char *words, void *arg);
+
+/* program: NULL for "bird". -ENOENT and the like when it cannot be run; *err has a sentence. */
+int bird_check(sd_event *event, const char *program, const char *file, bird_check_fn *fn, void *arg,
+	       struct bird_check **ret, struct err *err);
+/* Killed and reaped; no callback. */
+void bird_check_cancel(struct bird_check *b);
+
+/*
+ * What BIRD said, as one line: without "bird: " and, of BIRD 3, without time, thread and level;
+ * lines joined by "; ". Cut to room. Returns text. Pure.
+ */
+const char *bird_check_words(const char *output, char *text, size_t room);

@@ -132,3 +132,24 @@ void bird_plan_done(struct bird_plan *plan);
 /* The files whose passwords this node needs, sorted; passwords of in are not looked at. The
  * paths lie in the records. 0 or -ENOMEM; free() ret->v. */
 int desired_bird_password_files(const struct bird_input *in, struct texts *ret);
+
+/* --- what a new plan does to what runs ------------------------------------------------------ */
+
+enum bird_flap_kind {
+	BIRD_RESTARTS,  /* a session goes down and comes back */
+	BIRD_REMOVED,   /* a session goes away */
+	BIRD_WITHDRAWS, /* a block is withdrawn, for an instant or for good */
+};
+struct bird_flap {
+	enum bird_flap_kind kind;
+	char what[PREFIX_TEXT + BIRD_NAME_TEXT]; /* protocol or block */
+	const char *why;                         /* "holdTime changes" */
+};
+struct bird_flaps {
+	struct bird_flap *v;
+	size_t n, room;
+};
+/* What loading `after` does to what runs by `before`, beyond adding. 0 or -ENOMEM. */
+int bird_flaps(const struct bird_plan *before, const struct bird_plan *after,
+	       struct bird_flaps *ret);
+void bird_flaps_done(struct bird_flaps *flaps);

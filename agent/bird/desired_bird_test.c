@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans from whole states: who peers with whom, what is left out, what a change would do. */
-#include "agent/bird/bird_flaps.h"
 #include "agent/bird/bird_tree.h"
+#include "agent/bird/desired_bird.h"
 #include "agent/bird/desired_bird_world.h"
 
 #include <errno.h>

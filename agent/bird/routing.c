@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/bird/bird_flaps.h"
+#include "agent/bird/desired_bird.h"
 #include "agent/bird/routing_compare.h"
 #include "agent/kernel/fight.h"
 #include "agent/kernel/kernel.h"

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "confd/bird/bird_check.h"
+#include "confd/bird_step.h"
 #include "confd/bird/bird_show.h"
 #include "integration-tests/tools/json_lines.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "confd/bird/bird_check.h"
+#include "confd/bird_step.h"
 
 static sd_event *event;
 static char folder[32], program[64];
