@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "lib/store/txn.h"
+
 struct mirrored {
 	TAILQ_ENTRY(mirrored) entry;              /* in all */
 	TAILQ_ENTRY(mirrored) queued;             /* in dirty, if is_dirty */
@@ -244,37 +246,21 @@ static void on_reply(const struct store_reply *reply, void *arg)
 
 static int send_batch(struct behind *b, int64_t fence)
 {
-	const struct store_compare registered = {
-		.key = b->config.fence_key,
-		.target = STORE_MOD_REVISION,
-		.relation = STORE_EQUAL,
-		.number = fence,
-	};
 	struct store_op ops[STORE_TXN_MAX];
 	struct mirrored *e;
 	size_t n = 0;
 
 	for (e = TAILQ_FIRST(&b->dirty); e && n < STORE_TXN_MAX; e = TAILQ_NEXT(e, queued)) {
-		ops[n] = (struct store_op){
-			.kind = e->want ? STORE_PUT : STORE_DELETE,
-			.key = e->key,
-			.value = e->want,
-			.value_len = e->want ? strlen(e->want) : 0,
-		};
+		ops[n] = e->want ? op_put(e->key, e->want) : op_delete(e->key);
+		e->sent = true;
+		e->sent_hash = e->want_hash;
 		b->batch[n++] = e;
 	}
 	b->n_batch = n;
-	for (size_t i = 0; i < n; i++) {
-		b->batch[i]->sent = true;
-		b->batch[i]->sent_hash = b->batch[i]->want_hash;
-	}
 	/* However often it is applied, the outcome is the same: the store repeats it for us. */
 	return store_txn(b->config.store,
-			 &(struct store_txn){ .compares = &registered,
-					      .n_compares = 1,
-					      .success = ops,
-					      .n_success = n,
-					      .repeatable = true },
+			 &(struct store_txn){ TXN_IF(if_unchanged(b->config.fence_key, fence)),
+					      .success = ops, .n_success = n, .repeatable = true },
 			 STORE_FOREVER, on_reply, b, &b->call);
 }
 

@@ -11,6 +11,7 @@
 #include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/model/keys.h"
+#include "lib/store/txn.h"
 
 struct claims_call {
 	TAILQ_ENTRY(claims_call) entry;
@@ -27,11 +28,7 @@ struct claims_call {
 	claim_fn *on_claim;
 	release_fn *on_release;
 	void *arg;
-	/* Whole keys of the transaction under way. */
-	char node_key[KEY_FULL_TEXT], block_key[KEY_FULL_TEXT], index_key[KEY_FULL_TEXT];
-	char replaced_key[KEY_FULL_TEXT]; /* the former owner's index */
-	char extent_key[KEY_FULL_TEXT], extents[KEY_FULL_TEXT], extents_end[KEY_FULL_TEXT];
-	char recovery_key[KEY_FULL_TEXT];
+	char replaced_key[KEY_TEXT]; /* the former owner's index */
 };
 
 struct claims {
@@ -364,34 +361,7 @@ static void on_settled(const struct store_settled *s, void *arg)
 
 /* --- the transaction ------------------------------------------------------------------------ */
 
-static int make_keys(struct claims_call *c)
-{
-	const char *prefix = c->claims->config.prefix, *node = c->claims->config.node;
-	AUTO(free) char *end = NULL;
-	char key[KEY_TEXT];
-	int r = key_node(key, node);
-
-	r = r ?: key_full(prefix, key, c->node_key);
-	r = r ?: key_block(key, c->need.network, &c->need.block);
-	r = r ?: key_full(prefix, key, c->block_key);
-	r = r ?: key_host_block(key, node, c->need.network, &c->need.block);
-	r = r ?: key_full(prefix, key, c->index_key);
-	if (r < 0 || !c->on_claim)
-		return r;
-	r = key_extent(key, c->need.network, c->need.pool);
-	r = r ?: key_full(prefix, key, c->extent_key);
-	r = r ?: keys_of_extents(key, c->need.network);
-	r = r ?: key_full(prefix, key, c->extents);
-	r = r ?: key_full(prefix, "recovery", c->recovery_key);
-	if (r < 0)
-		return r;
-	end = store_prefix_end(c->extents);
-	if (!end)
-		return -ENOMEM;
-	snprintf(c->extents_end, sizeof(c->extents_end), "%s", end);
-	return 0;
-}
-
+/* The texts of a claim's records. */
 struct values {
 	char *block, *index, *extent;
 };
@@ -429,74 +399,65 @@ static int make_values(const struct claims_call *c, struct values *v)
 	return r ?: extent_encode(&extent, &v->extent);
 }
 
-static struct store_op put(const char *key, const char *value)
+/*
+ * The first compare is the fence, the first operation the witness. Where the compares fail, the keys
+ * of the first n_looks of them are read.
+ */
+static int send_txn(struct claims_call *c, const struct txn *relative, size_t n_looks,
+		    store_settled_fn *fn)
 {
-	return (struct store_op){
-		.kind = STORE_PUT, .key = key, .value = value, .value_len = strlen(value ?: "")
-	};
-}
+	const struct claims_config *config = &c->claims->config;
+	AUTO_DONE(txn_done) struct txn whole = { 0 };
+	struct store_op looks[2];
+	struct store_txn txn;
 
-static struct store_compare equals(const char *key, enum store_target target, int64_t number)
-{
-	return (struct store_compare){
-		.key = key, .target = target, .relation = STORE_EQUAL, .number = number
-	};
-}
-
-static int send_claim(struct claims_call *c, const struct values *v)
-{
-	bool make_extent = !c->asked.extent_revision;
-	const struct store_compare compares[] = {
-		equals(c->node_key, STORE_MOD_REVISION, c->fence),
-		equals(c->block_key, STORE_MOD_REVISION, c->asked.replaces),
-		equals(c->extent_key, STORE_CREATE_REVISION, c->asked.extent_revision),
-		equals(c->recovery_key, STORE_MOD_REVISION, c->asked.recovery_seen),
-		/* Nobody has cut anything in this network since we checked for overlaps. */
-		{ .key = c->extents,
-		  .range_end = c->extents_end,
-		  .target = STORE_CREATE_REVISION,
-		  .relation = STORE_LESS,
-		  .number = c->asked.extents_seen + 1 },
-	};
-	struct store_op success[4] = {
-		put(c->block_key, v->block),
-		put(c->index_key, v->index),
-	};
-	size_t n = 2;
-	const struct store_op failure[] = {
-		{ .kind = STORE_GET, .key = c->node_key },
-		{ .kind = STORE_GET, .key = c->block_key },
-	};
-	struct store_txn txn = {
-		.compares = compares,
-		.n_compares = make_extent ? 5 : 4,
-		.success = success,
-		.failure = failure,
-		.n_failure = 2,
-	};
-
-	if (make_extent)
-		success[n++] = put(c->extent_key, v->extent);
-	if (c->asked.replaces)
-		success[n++] = (struct store_op){ .kind = STORE_DELETE, .key = c->replaced_key };
-	txn.n_success = n;
-	c->tries++;
-	c->claims->stats.tried++;
-	return store_txn_settled(c->claims->config.store, &txn, 0, 0, on_settled, c, &c->pending);
+	txn_add(&whole, config->prefix, relative);
+	if (relative->failed || whole.failed)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_looks; i++)
+		looks[i] = op_get(whole.compares.v[i].key);
+	txn = txn_of(&whole);
+	txn.failure = looks;
+	txn.n_failure = n_looks;
+	return store_txn_settled(config->store, &txn, 0, 0, fn, c, &c->pending);
 }
 
 static int try_block(struct claims_call *c)
 {
 	const struct claims_config *config = &c->claims->config;
-	__attribute__((cleanup(values_done))) struct values v = { 0 };
+	const struct block_need *need = &c->need;
+	AUTO_DONE(values_done) struct values v = { 0 };
+	AUTO_DONE(txn_done) struct txn t = { 0 };
+	char node[KEY_TEXT], block[KEY_TEXT], index[KEY_TEXT], extent[KEY_TEXT], extents[KEY_TEXT];
 	int r;
 
 	c->fence = config->fence(config->arg);
 	if (!c->fence)
 		return -ENOTCONN;
-	r = make_keys(c);
+	r = key_node(node, config->node);
+	r = r ?: key_block(block, need->network, &need->block);
+	r = r ?: key_host_block(index, config->node, need->network, &need->block);
+	r = r ?: key_extent(extent, need->network, need->pool);
+	r = r ?: keys_of_extents(extents, need->network);
 	r = r ?: make_values(c, &v);
-	return r ?: send_claim(c, &v);
+	if (r < 0)
+		return r;
+	txn_if(&t, if_unchanged(node, c->fence));
+	txn_if(&t, if_unchanged(block, c->asked.replaces));
+	txn_if(&t, if_created(extent, c->asked.extent_revision));
+	txn_if(&t, if_unchanged("recovery", c->asked.recovery_seen));
+	txn_then(&t, op_put(block, v.block));
+	txn_then(&t, op_put(index, v.index));
+	if (!c->asked.extent_revision) {
+		/* Nobody has cut anything in this network since we checked for overlaps. */
+		txn_if_prefix(&t, extents, if_none_made_after(NULL, NULL, c->asked.extents_seen));
+		txn_then(&t, op_put(extent, v.extent));
+	}
+	if (c->asked.replaces)
+		txn_then(&t, op_delete(c->replaced_key));
+	c->tries++;
+	c->claims->stats.tried++;
+	return send_txn(c, &t, 2, on_settled);
 }
 
 /* --- interface ------------------------------------------------------------------------------ */
@@ -506,7 +467,6 @@ int claims_claim(struct claims *claims, const struct claim *claim, claim_fn *fn,
 {
 	AUTO(call_free) struct claims_call *c = calloc(1, sizeof(*c));
 	const struct block_need *need = claim->need;
-	char key[KEY_TEXT];
 	int r = 0;
 
 	if (!c)
@@ -521,10 +481,8 @@ int claims_claim(struct claims *claims, const struct claim *claim, claim_fn *fn,
 	c->need.usable = (struct spans){ 0 };
 	c->on_claim = fn;
 	c->arg = arg;
-	if (claim->replaces) {
-		r = key_host_block(key, claim->owner, need->network, &need->block);
-		r = r ?: key_full(claims->config.prefix, key, c->replaced_key);
-	}
+	if (claim->replaces)
+		r = key_host_block(c->replaced_key, claim->owner, need->network, &need->block);
 	if (!need->specific) {
 		for (size_t i = 0; r == 0 && i < need->usable.n; i++)
 			r = spans_add(&c->need.usable, need->usable.v[i]);
@@ -575,46 +533,33 @@ static void on_released(const struct store_settled *s, void *arg)
 	call_free(c);
 }
 
-static int send_release(struct claims_call *c, int64_t revision)
-{
-	/* Ours alone: the next agent on this node may use the block when this comes late. */
-	const struct store_compare compares[] = {
-		equals(c->block_key, STORE_MOD_REVISION, revision),
-		equals(c->node_key, STORE_MOD_REVISION, c->fence),
-	};
-	const struct store_op success[] = {
-		{ .kind = STORE_DELETE, .key = c->block_key },
-		{ .kind = STORE_DELETE, .key = c->index_key },
-	};
-	const struct store_op failure = { .kind = STORE_GET, .key = c->block_key };
-	const struct store_txn txn = {
-		.compares = compares,
-		.n_compares = ARRAY_SIZE(compares),
-		.success = success,
-		.n_success = 2,
-		.failure = &failure,
-		.n_failure = 1,
-	};
-
-	return store_txn_settled(c->claims->config.store, &txn, 0, 0, on_released, c, &c->pending);
-}
-
 int claims_release(struct claims *claims, const char *network, const struct prefix *block,
 		   int64_t revision, release_fn *fn, void *arg, struct claims_call **ret)
 {
 	AUTO(call_free) struct claims_call *c = calloc(1, sizeof(*c));
+	AUTO_DONE(txn_done) struct txn t = { 0 };
+	char node_key[KEY_TEXT], block_key[KEY_TEXT], index_key[KEY_TEXT];
 	int r;
 
 	if (!c)
 		return -ENOMEM;
 	c->claims = claims;
-	snprintf(c->need.network, sizeof(c->need.network), "%s", network);
-	c->need.block = *block;
 	c->on_release = fn;
 	c->arg = arg;
 	c->fence = claims->config.fence(claims->config.arg);
-	r = c->fence ? make_keys(c) : -ENOTCONN;
-	r = r ?: send_release(c, revision);
+	if (!c->fence)
+		return -ENOTCONN;
+	r = key_node(node_key, claims->config.node);
+	r = r ?: key_block(block_key, network, block);
+	r = r ?: key_host_block(index_key, claims->config.node, network, block);
+	if (r < 0)
+		return r;
+	/* Ours alone: the next agent on this node may use the block when this comes late. */
+	txn_if(&t, if_unchanged(block_key, revision));
+	txn_if(&t, if_unchanged(node_key, c->fence));
+	txn_then(&t, op_delete(block_key));
+	txn_then(&t, op_delete(index_key));
+	r = send_txn(c, &t, 1, on_released);
 	if (r < 0)
 		return r;
 	TAILQ_INSERT_TAIL(&claims->calls, c, entry);

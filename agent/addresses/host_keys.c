@@ -170,12 +170,11 @@ static void answer(struct ipam *m, const char *network)
 
 	if (key_give_back(relative, m->o.node, network) == 0 &&
 	    key_full(m->o.prefix, relative, key) == 0)
-		ipam_change(m,
-			    &(struct store_compare){ .key = m->fence_key,
-						     .target = STORE_MOD_REVISION,
-						     .number = ipam_fence_revision(m) },
-			    1, &(struct store_op){ .kind = STORE_DELETE, .key = key }, on_answered,
-			    &m->answering);
+		store_txn(m->o.store,
+			  &(struct store_txn){
+				  TXN_IF(if_unchanged(m->fence_key, ipam_fence_revision(m))),
+				  TXN_THEN(op_delete(key)), .repeatable = true },
+			  0, on_answered, m, &m->answering);
 }
 
 void ipam_answer_requests(struct ipam *m)

@@ -198,21 +198,6 @@ int64_t ipam_fence_revision(const struct ipam *m)
 	return fence ? fence->mod_revision : 0;
 }
 
-int ipam_change(struct ipam *m, const struct store_compare *compares, size_t n,
-		const struct store_op *op, store_reply_fn *fn, struct store_call **ret_call)
-{
-	struct store_op one = *op;
-
-	one.value_len = strlen(one.value ?: "");
-	return store_txn(m->o.store,
-			 &(struct store_txn){ .compares = compares,
-					      .n_compares = n,
-					      .success = &one,
-					      .n_success = 1,
-					      .repeatable = true },
-			 0, fn, m, ret_call);
-}
-
 /* --- the pass ------------------------------------------------------------------------------- */
 
 static void on_write(void *arg)

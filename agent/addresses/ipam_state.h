@@ -18,6 +18,7 @@
 #include "lib/cni/pod_link.h"
 #include "lib/model/keys.h"
 #include "lib/store/store_stats.h"
+#include "lib/store/txn.h"
 
 /* What the allocator is configured from, all of one time; replaced as a whole. */
 struct inputs {
@@ -175,9 +176,6 @@ void ipam_proved(struct ipam *m, int64_t sent);
 void ipam_unregistered(const struct ipam *m, struct err *why);
 /* MOD revision of our node record; 0: not registered. */
 int64_t ipam_fence_revision(const struct ipam *m);
-/* One key under these compares; may be sent again, as it finds itself done. fn gets m. */
-int ipam_change(struct ipam *m, const struct store_compare *compares, size_t n,
-		const struct store_op *op, store_reply_fn *fn, struct store_call **ret_call);
 
 /* ipam_inputs.c */
 int ipam_inputs_start(struct ipam *m);

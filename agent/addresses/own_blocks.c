@@ -185,12 +185,10 @@ static void write_index(struct ipam *m, const struct owned *o)
 	if (block_keys(m, o, &keys) < 0 || host_block_encode(&record, &text) < 0)
 		return;
 	log_warning("ipam", "%s is missing and written again", keys.index);
-	ipam_change(m,
-		    &(struct store_compare){ .key = keys.block,
-					     .target = STORE_MOD_REVISION,
-					     .number = o->revision },
-		    1, &(struct store_op){ .kind = STORE_PUT, .key = keys.index, .value = text },
-		    on_outcome, NULL);
+	store_txn(m->o.store,
+		  &(struct store_txn){ TXN_IF(if_unchanged(keys.block, o->revision)),
+				       TXN_THEN(op_put(keys.index, text)), .repeatable = true },
+		  0, on_outcome, NULL, NULL);
 }
 
 static void confirmed(struct ipam *m, struct owned *o, int64_t revision)
@@ -227,8 +225,10 @@ static void drop_index(struct ipam *m, struct owned *o, struct store_compare see
 		return;
 	seen.key = keys.block;
 	o->indexed = false;
-	ipam_change(m, &seen, 1, &(struct store_op){ .kind = STORE_DELETE, .key = keys.index },
-		    on_outcome, NULL);
+	store_txn(m->o.store,
+		  &(struct store_txn){ TXN_IF(seen), TXN_THEN(op_delete(keys.index)),
+				       .repeatable = true },
+		  0, on_outcome, NULL, NULL);
 }
 
 static void lost(struct ipam *m, struct owned *o, const char *owner, int64_t revision)
@@ -242,9 +242,7 @@ static void lost(struct ipam *m, struct owned *o, const char *owner, int64_t rev
 	if (local_copy_put_block(m->copy, &o->copy) < 0)
 		local_copy_remove_block(m->copy, o->copy.network, &o->copy.block);
 	if (revision)
-		drop_index(
-			m, o,
-			(struct store_compare){ .target = STORE_MOD_REVISION, .number = revision });
+		drop_index(m, o, if_unchanged(NULL, revision));
 	health_part(o, part);
 	if (!block || allocator_block_remove(m->allocator, o->copy.network, &o->copy.block) == 0) {
 		log_warning("ipam", "block %s belongs to node %s and is forgotten", show(o, text),
@@ -389,7 +387,7 @@ static void vanished(struct ipam *m, struct owned *o)
 		log_warning("ipam", "block %s has vanished from etcd; nothing here used it",
 			    show(o, text));
 		local_copy_remove_block(m->copy, o->copy.network, &o->copy.block);
-		drop_index(m, o, (struct store_compare){ .target = STORE_CREATE_REVISION });
+		drop_index(m, o, if_absent(NULL));
 		owned_remove(m, o);
 		m->o.changed(m->o.arg);
 		return;
@@ -466,13 +464,11 @@ static void write_extent(struct ipam *m, struct owned *o)
 	    key_full(m->o.prefix, relative, key) < 0 || extent_encode(&extent, &text) < 0)
 		return;
 	log_warning("ipam", "%s has vanished and is written again", relative);
-	ipam_change(m,
-		    (const struct store_compare[]){ { .key = key, .target = STORE_CREATE_REVISION },
-						    { .key = keys.block,
-						      .target = STORE_MOD_REVISION,
-						      .number = o->revision } },
-		    2, &(struct store_op){ .kind = STORE_PUT, .key = key, .value = text },
-		    on_outcome, NULL);
+	store_txn(
+		m->o.store,
+		&(struct store_txn){ TXN_IF(if_absent(key), if_unchanged(keys.block, o->revision)),
+				     TXN_THEN(op_put(key, text)), .repeatable = true },
+		0, on_outcome, NULL, NULL);
 }
 
 /* Without it the pool, should it have been edited, would be cut another way under our blocks. */
@@ -735,7 +731,7 @@ static size_t choose_looks(struct ipam *m, char (*keys)[KEY_FULL_TEXT], struct s
 		    key_block(relative, o->copy.network, &o->copy.block) < 0 ||
 		    key_full(m->o.prefix, relative, keys[n]) < 0)
 			continue;
-		ops[n] = (struct store_op){ .kind = STORE_GET, .key = keys[n] };
+		ops[n] = op_get(keys[n]);
 		m->looking[n++] = o;
 	}
 	return n;
@@ -744,13 +740,8 @@ static size_t choose_looks(struct ipam *m, char (*keys)[KEY_FULL_TEXT], struct s
 void ipam_look(struct ipam *m)
 {
 	AUTO(free) char(*keys)[KEY_FULL_TEXT] = NULL;
-	struct store_op ops[STORE_TXN_MAX] = {
-		{ .kind = STORE_GET, .key = m->status_key, .keys_only = true },
-		{ .kind = STORE_GET, .key = m->removed_key, .keys_only = true },
-	};
-	const struct store_compare ours = { .key = m->fence_key,
-					    .target = STORE_MOD_REVISION,
-					    .number = ipam_fence_revision(m) };
+	struct store_op ops[STORE_TXN_MAX] = { op_get_key(m->status_key),
+					       op_get_key(m->removed_key) };
 	size_t n;
 
 	/* Only the registered owner may draw conclusions from what is missing. */
@@ -759,13 +750,12 @@ void ipam_look(struct ipam *m)
 		return;
 	keys = calloc(STORE_TXN_MAX, sizeof(*keys));
 	n = keys ? choose_looks(m, keys, ops + LOOK_FIRST) : 0;
-	if ((!n && !m->prove) || store_txn(m->o.store,
-					   &(struct store_txn){ .compares = &ours,
-								.n_compares = 1,
-								.success = ops,
-								.n_success = n + LOOK_FIRST,
-								.repeatable = true },
-					   STORE_FOREVER, on_verified, m, &m->verifying) < 0)
+	if ((!n && !m->prove) ||
+	    store_txn(m->o.store,
+		      &(struct store_txn){
+			      TXN_IF(if_unchanged(m->fence_key, ipam_fence_revision(m))),
+			      .success = ops, .n_success = n + LOOK_FIRST, .repeatable = true },
+		      STORE_FOREVER, on_verified, m, &m->verifying) < 0)
 		return;
 	m->prove = false;
 	m->n_looking = n;

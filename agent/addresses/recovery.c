@@ -174,14 +174,11 @@ static int write_record(struct ipam *m, const struct recovery *record)
 
 	r = r ?: recovery_encode(record, &text);
 	return r
-		       ?: ipam_change(m,
-				      &(struct store_compare){ .key = key,
-							       .target = STORE_MOD_REVISION,
-							       .number = m->recovery.revision },
-				      1,
-				      &(struct store_op){
-					      .kind = STORE_PUT, .key = key, .value = text },
-				      on_written, &m->recovery.call);
+		       ?: store_txn(m->o.store,
+				    &(struct store_txn){
+					    TXN_IF(if_unchanged(key, m->recovery.revision)),
+					    TXN_THEN(op_put(key, text)), .repeatable = true },
+				    0, on_written, m, &m->recovery.call);
 }
 
 static int begin(struct ipam *m)

@@ -180,10 +180,11 @@ static int make_pool(struct ipam *m, const struct range_pool *make)
 	if (r < 0)
 		return r;
 	log_info("ipam", "pool %s is made from an IPAM config", make->name);
-	return ipam_change(m,
-			   &(struct store_compare){ .key = key, .target = STORE_CREATE_REVISION },
-			   1, &(struct store_op){ .kind = STORE_PUT, .key = key, .value = text },
-			   on_pool_made, NULL);
+	/* Repeatable: a second time it finds the key there and changes nothing. */
+	return store_txn(m->o.store,
+			 &(struct store_txn){ TXN_IF(if_absent(key)), TXN_THEN(op_put(key, text)),
+					      .repeatable = true },
+			 0, on_pool_made, m, NULL);
 }
 
 /* --- assign --------------------------------------------------------------------------------- */
