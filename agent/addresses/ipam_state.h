@@ -16,6 +16,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/pass.h"
 #include "lib/cni/pod_link.h"
+#include "lib/json/tree.h"
 #include "lib/model/keys.h"
 #include "lib/store/store_stats.h"
 #include "lib/store/txn.h"
@@ -241,15 +242,18 @@ void ipam_recovery_deleted(struct ipam *m);
 /* pool: whose claim has ended; NULL: something else has changed. failed: why it brought nothing. */
 void ipam_retry_waiting(struct ipam *m, const char *pool, const char *failed);
 void ipam_waiting_done(struct ipam *m);
-/* Those of an attachment, as replies have them. */
-struct json_object *ipam_addresses(const struct attachment *a);
+/* 200 with what was written, which it takes. */
+void ipam_reply(struct serve_request *request, struct tree *t);
+/* "addresses" of an attachment, as replies have them. */
+void ipam_write_addresses(struct tree *t, const struct attachment *a);
 /* The file first, then etcd; if it cannot be written, nothing has happened. 0 or -errno. */
 int ipam_keep(struct ipam *m, const struct assign_result *result);
-/* Takes the attachment out of files, memory and etcd; its addresses as a JSON list, or NULL. */
-struct json_object *ipam_drop(struct ipam *m, const struct attachment_key *key, struct err *err);
-/* Gives its addresses back now, whatever its link; ret_list may be NULL. 0 or -errno. */
-int ipam_free_addresses(struct ipam *m, const struct attachment_key *key,
-			struct json_object *ret_list, struct err *err);
+/* Takes the attachment out of files, memory and etcd; its addresses go to ret, an open array, or
+ * NULL. 0 or -errno. */
+int ipam_drop(struct ipam *m, const struct attachment_key *key, struct tree *ret, struct err *err);
+/* Gives its addresses back now, whatever its link. */
+int ipam_free_addresses(struct ipam *m, const struct attachment_key *key, struct tree *ret,
+			struct err *err);
 
 /* pod_links.c */
 /* Whether it stays in use for now: its link is taken out of routing and destroyed first. */

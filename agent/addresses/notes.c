@@ -34,16 +34,14 @@ static void take_note(struct ipam *m, const char *name, const struct release_req
 {
 	struct attachment_key key = release_request_key(note);
 	const struct attachment *a = allocator_find(m->allocator, &key);
-	AUTO(json_put) struct json_object *released = NULL;
+	AUTO(json_put) struct json_object *released = json_object_new_array();
+	struct tree t = { .object = released };
 	struct err err = { "" };
 
-	if (a && note->boottime && a->assigned >= note->boottime) {
+	if (a && note->boottime && a->assigned >= note->boottime)
 		log_info("ipam", "spool/%s is older than what it would release and is dropped",
 			 name);
-		return;
-	}
-	released = ipam_drop(m, &key, &err);
-	if (!released)
+	else if (ipam_drop(m, &key, &t, &err) < 0)
 		log_error("ipam", "spool/%s: %s", name, err.text);
 	else if (json_object_array_length(released))
 		log_info("ipam", "a DEL left in the spool releases %s of container %s",

@@ -338,14 +338,12 @@ void ipam_unplug_again(struct ipam *m)
 static void release_leak(struct ipam *m, const struct attachment *a, const char *reason)
 {
 	struct attachment_key key = attachment_key(a);
-	AUTO(json_put) struct json_object *released = NULL;
 	struct err err = { "" };
 
 	log_warning("ipam",
 		    "leak: pod %s/%s, container %s, interface %s: %s; its addresses are released",
 		    a->namespace, a->pod, a->container, a->interface, reason);
-	released = ipam_drop(m, &key, &err);
-	if (!released)
+	if (ipam_drop(m, &key, NULL, &err) < 0)
 		log_error("ipam", "the leak stays for now: %s", err.text);
 }
 

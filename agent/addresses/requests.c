@@ -28,107 +28,86 @@ struct waiting {
 
 /* --- replies -------------------------------------------------------------------------------- */
 
-static void add_text(struct json_object *o, const char *name, const char *text)
+void ipam_reply(struct serve_request *request, struct tree *t)
 {
-	json_object_object_add(o, name, json_object_new_string(text));
+	AUTO(json_put) struct json_object *o = NULL;
+
+	if (tree_end(t, &o) < 0)
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
+	else
+		serve_reply_json(request, 200, o);
 }
 
-static struct json_object *address_object(const struct held_address *held)
+void ipam_write_addresses(struct tree *t, const struct attachment *a)
 {
-	struct json_object *o = json_object_new_object();
 	char text[ADDRESS_TEXT];
 
-	add_text(o, "address", address_print(&held->address, text));
-	json_object_object_add(o, "length", json_object_new_int((int)held->length));
-	add_text(o, "pool", held->pool);
-	add_text(o, "network", held->network);
-	add_text(o, "gateway", held->gateway.family ? address_print(&held->gateway, text) : "");
-	return o;
-}
+	tree_open(t, "addresses", '[');
+	for (size_t i = 0; i < a->addresses.n; i++) {
+		const struct held_address *h = &a->addresses.v[i];
 
-struct json_object *ipam_addresses(const struct attachment *a)
-{
-	struct json_object *list = json_object_new_array();
-
-	for (size_t i = 0; i < a->addresses.n; i++)
-		json_object_array_add(list, address_object(&a->addresses.v[i]));
-	return list;
-}
-
-static void add_routes(struct json_object *list, const struct pool *pool)
-{
-	for (size_t i = 0; i < pool->routes.n; i++) {
-		struct json_object *o = json_object_new_object();
-		char text[PREFIX_TEXT];
-
-		add_text(o, "dst", prefix_print(&pool->routes.v[i].dst, text));
-		add_text(o, "gw",
-			 pool->routes.v[i].gw.family ? address_print(&pool->routes.v[i].gw, text)
-						     : "");
-		json_object_array_add(list, o);
+		tree_open(t, NULL, '{');
+		tree_address(t, "address", &h->address);
+		tree_number(t, "length", h->length);
+		tree_text(t, "pool", h->pool);
+		tree_text(t, "network", h->network);
+		tree_text(t, "gateway", h->gateway.family ? address_print(&h->gateway, text) : "");
+		tree_close(t);
 	}
-}
-
-static void add_texts(struct json_object *o, const char *name, const struct texts *texts)
-{
-	struct json_object *list;
-
-	if (!texts->n)
-		return;
-	list = json_object_new_array();
-	for (size_t i = 0; i < texts->n; i++)
-		json_object_array_add(list, json_object_new_string(texts->v[i]));
-	json_object_object_add(o, name, list);
-}
-
-static void add_nameservers(struct json_object *o, const struct addresses *servers)
-{
-	struct json_object *list = json_object_new_array();
-	char text[ADDRESS_TEXT];
-
-	for (size_t i = 0; i < servers->n; i++)
-		json_object_array_add(list,
-				      json_object_new_string(address_print(&servers->v[i], text)));
-	json_object_object_add(o, "nameservers", list);
+	tree_close(t);
 }
 
 /* Routes of all pools involved; name service of the first that has one. */
-static void add_pool_parts(struct ipam *m, const struct attachment *a, struct json_object *o)
+static void write_pools(const struct ipam *m, const struct attachment *a, struct tree *t)
 {
-	struct json_object *routes = json_object_new_array(), *dns = json_object_new_object();
+	const struct pool *names = NULL;
+	char text[ADDRESS_TEXT];
 
+	tree_open(t, "routes", '[');
 	for (size_t i = 0; i < a->addresses.n; i++) {
 		const struct pool_view *v = pool_views_find(allocator_pools(m->allocator),
 							    a->addresses.v[i].pool);
 
-		if (!v || !v->pool)
-			continue;
-		add_routes(routes, v->pool);
-		if (json_object_object_length(dns) || !v->pool->dns.nameservers.n)
-			continue;
-		add_nameservers(dns, &v->pool->dns.nameservers);
-		if (v->pool->dns.domain[0])
-			add_text(dns, "domain", v->pool->dns.domain);
-		add_texts(dns, "search", &v->pool->dns.search);
-		add_texts(dns, "options", &v->pool->dns.options);
+		for (size_t j = 0; v && v->pool && j < v->pool->routes.n; j++) {
+			const struct address *gw = &v->pool->routes.v[j].gw;
+
+			tree_open(t, NULL, '{');
+			tree_prefix(t, "dst", &v->pool->routes.v[j].dst);
+			tree_text(t, "gw", gw->family ? address_print(gw, text) : "");
+			tree_close(t);
+		}
+		if (v && v->pool && v->pool->dns.nameservers.n && !names)
+			names = v->pool;
 	}
-	json_object_object_add(o, "routes", routes);
-	json_object_object_add(o, "dns", dns);
+	tree_close(t);
+	tree_open(t, "dns", '{');
+	if (names) {
+		tree_open(t, "nameservers", '[');
+		for (size_t i = 0; i < names->dns.nameservers.n; i++)
+			tree_address(t, NULL, &names->dns.nameservers.v[i]);
+		tree_close(t);
+		tree_some_text(t, "domain", names->dns.domain);
+		if (names->dns.search.n)
+			tree_texts(t, "search", &names->dns.search);
+		if (names->dns.options.n)
+			tree_texts(t, "options", &names->dns.options);
+	}
+	tree_close(t);
 }
 
 static void reply_assigned(struct ipam *m, struct serve_request *request,
 			   const struct attachment *a, bool existing)
 {
-	AUTO(json_put) struct json_object *o = json_object_new_object();
+	struct tree t = tree_new();
 	bool encapsulated = false;
 
-	json_object_object_add(o, "addresses", ipam_addresses(a));
-	add_pool_parts(m, a, o);
+	ipam_write_addresses(&t, a);
+	write_pools(m, a, &t);
 	for (size_t i = 0; i < a->addresses.n; i++)
 		encapsulated = encapsulated || ipam_pool_encapsulates(m, a->addresses.v[i].pool);
-	json_object_object_add(o, "mtu", json_object_new_int64(m->o.mtu(encapsulated, m->o.arg)));
-	json_object_object_add(o, "existing", json_object_new_boolean(existing));
-	serve_reply_json(request, 200, o);
+	tree_number(&t, "mtu", m->o.mtu(encapsulated, m->o.arg));
+	tree_bool(&t, "existing", existing);
+	ipam_reply(request, &t);
 }
 
 static unsigned status_of(enum cni_code code)
@@ -450,18 +429,14 @@ static void cancel_waiting(struct ipam *m, const struct attachment_key *key)
 	}
 }
 
-static void list_addresses(struct json_object *list, const struct attachment *a)
+static void list_addresses(struct tree *t, const struct attachment *a)
 {
-	for (size_t i = 0; i < a->addresses.n; i++) {
-		char text[ADDRESS_TEXT];
-
-		json_object_array_add(list, json_object_new_string(address_print(
-						    &a->addresses.v[i].address, text)));
-	}
+	for (size_t i = 0; t && i < a->addresses.n; i++)
+		tree_address(t, NULL, &a->addresses.v[i].address);
 }
 
-int ipam_free_addresses(struct ipam *m, const struct attachment_key *key,
-			struct json_object *ret_list, struct err *err)
+int ipam_free_addresses(struct ipam *m, const struct attachment_key *key, struct tree *ret,
+			struct err *err)
 {
 	AUTO(attachment_free) struct attachment *gone = NULL; /* key may lie in it */
 	const struct attachment *held = allocator_find(m->allocator, key);
@@ -476,8 +451,7 @@ int ipam_free_addresses(struct ipam *m, const struct attachment_key *key,
 		return err_set(err, r, "removing the attachment's file: %s", strerror(-r));
 	/* The attachment, and a mark that etcd or the kernel left of it. */
 	while ((a = allocator_release(m->allocator, key, ipam_now()))) {
-		if (ret_list)
-			list_addresses(ret_list, a);
+		list_addresses(ret, a);
 		ipam_wants_keys(m, a, false);
 		if (gone)
 			attachment_free(a);
@@ -489,41 +463,44 @@ int ipam_free_addresses(struct ipam *m, const struct attachment_key *key,
 	return 0;
 }
 
-struct json_object *ipam_drop(struct ipam *m, const struct attachment_key *key, struct err *err)
+int ipam_drop(struct ipam *m, const struct attachment_key *key, struct tree *ret, struct err *err)
 {
 	const struct attachment *held;
-	struct json_object *list = json_object_new_array();
 
 	cancel_waiting(m, key);
 	held = allocator_find(m->allocator, key);
 	/* Not a pod's: it goes with the overlay. */
 	if (held && held->reserved)
-		return list;
-	if (held && ipam_held_by_link(m, held)) {
-		list_addresses(list, held);
-	} else if (ipam_free_addresses(m, key, list, err) < 0) {
-		json_object_put(list);
-		return NULL;
-	}
-	return list;
+		return 0;
+	if (!held || !ipam_held_by_link(m, held))
+		return ipam_free_addresses(m, key, ret, err);
+	list_addresses(ret, held);
+	return 0;
 }
 
-static void reply_released(struct serve_request *request, struct json_object *list)
+/* The addresses of all that was dropped, or why not. */
+static void reply_released(struct serve_request *request, struct tree *t, int r,
+			   const struct err *err)
 {
-	AUTO(json_put) struct json_object *o = json_object_new_object();
+	AUTO(json_put) struct json_object *dropped = NULL;
 
-	json_object_object_add(o, "released", list);
-	serve_reply_json(request, 200, o);
+	if (r == 0) {
+		ipam_reply(request, t);
+		return;
+	}
+	tree_end(t, &dropped);
+	serve_reply_error(request, 500, CNI_CODE_IO, NULL, "%s", err->text);
 }
 
 static void release(struct ipam *m, struct serve_request *request, bool link)
 {
 	AUTO_DONE(release_request_done) struct release_request q = { 0 };
 	struct attachment_key key;
-	struct json_object *list;
+	struct tree t;
 	struct err err = { "" };
 	size_t len;
 	const char *body = serve_body(request, &len);
+	int r;
 
 	if (release_request_decode(body, len, &q, &err) < 0) {
 		serve_reply_error(request, 400, CNI_CODE_CONFIG, NULL, "%s", err.text);
@@ -533,11 +510,10 @@ static void release(struct ipam *m, struct serve_request *request, bool link)
 	/* A link whose attachment nobody remembers goes too. */
 	if (link && !allocator_find(m->allocator, &key))
 		ipam_unplug(m, (struct kernel_pod){ 0 }, key.container, key.interface);
-	list = ipam_drop(m, &key, &err);
-	if (list)
-		reply_released(request, list);
-	else
-		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "%s", err.text);
+	t = tree_new();
+	tree_open(&t, "released", '[');
+	r = ipam_drop(m, &key, &t, &err);
+	reply_released(request, &t, r, &err);
 }
 
 void ipam_release(struct ipam *m, struct serve_request *request)
@@ -555,8 +531,8 @@ void ipam_detach(struct ipam *m, struct serve_request *request)
 void ipam_check(struct ipam *m, struct serve_request *request)
 {
 	AUTO_DONE(check_request_done) struct check_request q = { 0 };
-	AUTO(json_put) struct json_object *o = NULL;
 	const struct attachment *a;
+	struct tree t;
 	struct err err = { "" };
 	size_t len;
 	const char *body = serve_body(request, &len);
@@ -579,9 +555,9 @@ void ipam_check(struct ipam *m, struct serve_request *request)
 		serve_reply_error(request, 409, CNI_CODE_OTHER_ADDRESSES, NULL, "%s", err.text);
 		return;
 	}
-	o = json_object_new_object();
-	json_object_object_add(o, "addresses", ipam_addresses(a));
-	serve_reply_json(request, 200, o);
+	t = tree_new();
+	ipam_write_addresses(&t, a);
+	ipam_reply(request, &t);
 }
 
 /* The next attachment that gc does not keep; each drop changes the table. */
@@ -595,47 +571,31 @@ static const struct attachment *next_stale(const struct ipam *m, const struct gc
 	return NULL;
 }
 
-static int drop_stale(struct ipam *m, const struct gc_request *q, struct json_object *released,
-		      struct err *err)
-{
-	const struct attachment *a;
-
-	while ((a = next_stale(m, q))) {
-		struct attachment_key key = attachment_key(a);
-		AUTO(json_put) struct json_object *list = NULL;
-
-		log_info("ipam",
-			 "garbage: container %s, interface %s (pod %s/%s) is not valid any more",
-			 a->container, a->interface, a->namespace, a->pod);
-		list = ipam_drop(m, &key, err);
-		if (!list)
-			return -EIO;
-		for (size_t i = 0; i < json_object_array_length(list); i++)
-			json_object_array_add(released,
-					      json_object_get(json_object_array_get_idx(list, i)));
-	}
-	return 0;
-}
-
 void ipam_gc(struct ipam *m, struct serve_request *request)
 {
 	AUTO_DONE(gc_request_done) struct gc_request q = { 0 };
-	struct json_object *released;
+	const struct attachment *a;
+	struct tree t;
 	struct err err = { "" };
 	size_t len;
 	const char *body = serve_body(request, &len);
+	int r = 0;
 
 	if (gc_request_decode(body, len, &q, &err) < 0) {
 		serve_reply_error(request, 400, CNI_CODE_CONFIG, NULL, "%s", err.text);
 		return;
 	}
-	released = json_object_new_array();
-	if (drop_stale(m, &q, released, &err) < 0) {
-		json_object_put(released);
-		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "%s", err.text);
-		return;
+	t = tree_new();
+	tree_open(&t, "released", '[');
+	while (r == 0 && (a = next_stale(m, &q))) {
+		const struct attachment_key key = attachment_key(a);
+
+		log_info("ipam",
+			 "garbage: container %s, interface %s (pod %s/%s) is not valid any more",
+			 a->container, a->interface, a->namespace, a->pod);
+		r = ipam_drop(m, &key, &t, &err);
 	}
-	reply_released(request, released);
+	reply_released(request, &t, r, &err);
 }
 
 bool ipam_resuming(const struct ipam *m)

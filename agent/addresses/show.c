@@ -8,86 +8,67 @@
 
 /* --- the list ------------------------------------------------------------------------------- */
 
-static void add_text(struct json_object *o, const char *name, const char *text)
-{
-	json_object_object_add(o, name, json_object_new_string(text));
-}
-
-static void add_mac(struct json_object *o, const struct mac *mac)
+static void write_attachment(struct tree *t, const struct attachment *a)
 {
 	static const struct mac none;
-	const uint8_t *b = mac->bytes;
-	char text[18] = "";
+	const uint8_t *b = a->mac.bytes;
+	char mac[18] = "", time[TIME_TEXT] = "";
 
-	if (memcmp(mac, &none, sizeof(none)) != 0)
-		snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2],
-			 b[3], b[4], b[5]);
-	add_text(o, "mac", text);
-}
-
-static struct json_object *attachment_object(const struct attachment *a)
-{
-	struct json_object *o = json_object_new_object();
-	char time[TIME_TEXT] = "";
-
-	add_text(o, "network", a->network);
-	add_text(o, "container", a->container);
-	add_text(o, "interface", a->interface);
-	add_text(o, "namespace", a->namespace);
-	add_text(o, "pod", a->pod);
-	add_text(o, "netns", a->netns);
-	add_text(o, "link", a->link);
-	add_mac(o, &a->mac);
-	add_text(o, "ipam", a->ipam);
-	add_text(o, "state", attachment_state_name(a->state));
-	add_text(o, "since", a->assigned ? clock_utc_of_boottime(a->assigned, time) : "");
-	json_object_object_add(o, "reserved", json_object_new_boolean(a->reserved));
+	if (memcmp(&a->mac, &none, sizeof(none)) != 0)
+		snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3],
+			 b[4], b[5]);
+	tree_open(t, NULL, '{');
+	tree_text(t, "network", a->network);
+	tree_text(t, "container", a->container);
+	tree_text(t, "interface", a->interface);
+	tree_text(t, "namespace", a->namespace);
+	tree_text(t, "pod", a->pod);
+	tree_text(t, "netns", a->netns);
+	tree_text(t, "link", a->link);
+	tree_text(t, "mac", mac);
+	tree_text(t, "ipam", a->ipam);
+	tree_text(t, "state", attachment_state_name(a->state));
+	tree_text(t, "since", a->assigned ? clock_utc_of_boottime(a->assigned, time) : "");
+	tree_bool(t, "reserved", a->reserved);
 	/* No file says so, only a route or a key in etcd. */
-	json_object_object_add(o, "mark", json_object_new_boolean(attachment_is_mark(a)));
-	json_object_object_add(o, "addresses", ipam_addresses(a));
-	return o;
+	tree_bool(t, "mark", attachment_is_mark(a));
+	ipam_write_addresses(t, a);
+	tree_close(t);
 }
 
-static struct json_object *count(address_count n)
+static uint64_t small(address_count n)
 {
-	return json_object_new_uint64(n > INT64_MAX ? INT64_MAX : (uint64_t)n);
-}
-
-static struct json_object *block_object(const struct ipam *m, const struct own_block *b)
-{
-	struct address_counts counts = allocator_block_counts(m->allocator, b, ipam_now());
-	struct json_object *o = json_object_new_object();
-	char text[PREFIX_TEXT];
-
-	add_text(o, "network", b->network);
-	add_text(o, "block", prefix_print(&b->prefix, text));
-	add_text(o, "pool", b->pool);
-	add_text(o, "state", block_state_name(b->state));
-	json_object_object_add(o, "used", count(counts.used));
-	json_object_object_add(o, "free", count(counts.free));
-	json_object_object_add(o, "resting", count(counts.resting));
-	return o;
+	return n > INT64_MAX ? INT64_MAX : (uint64_t)n;
 }
 
 void ipam_list(struct ipam *m, struct serve_request *request)
 {
-	AUTO(json_put) struct json_object *o = json_object_new_object();
-	struct json_object *attachments = json_object_new_array();
-	struct json_object *blocks = json_object_new_array();
-	const struct attachments *all;
-	const struct blocks *own;
+	const struct attachments *all = allocator_attachments(m->allocator);
+	const struct blocks *own = allocator_blocks(m->allocator);
+	struct tree t = tree_new();
 
 	if (ipam_configure(m) < 0)
 		log_warning("ipam", "out of memory: the list shows the pools as they were before");
-	all = allocator_attachments(m->allocator);
-	own = allocator_blocks(m->allocator);
+	tree_open(&t, "attachments", '[');
 	for (size_t i = 0; i < all->n; i++)
-		json_object_array_add(attachments, attachment_object(all->v[i]));
-	for (size_t i = 0; i < own->n; i++)
-		json_object_array_add(blocks, block_object(m, own->v[i]));
-	json_object_object_add(o, "attachments", attachments);
-	json_object_object_add(o, "blocks", blocks);
-	serve_reply_json(request, 200, o);
+		write_attachment(&t, all->v[i]);
+	tree_close(&t);
+	tree_open(&t, "blocks", '[');
+	for (size_t i = 0; i < own->n; i++) {
+		const struct own_block *b = own->v[i];
+		struct address_counts n = allocator_block_counts(m->allocator, b, ipam_now());
+
+		tree_open(&t, NULL, '{');
+		tree_text(&t, "network", b->network);
+		tree_prefix(&t, "block", &b->prefix);
+		tree_text(&t, "pool", b->pool);
+		tree_text(&t, "state", block_state_name(b->state));
+		tree_number(&t, "used", (int64_t)small(n.used));
+		tree_number(&t, "free", (int64_t)small(n.free));
+		tree_number(&t, "resting", (int64_t)small(n.resting));
+		tree_close(&t);
+	}
+	ipam_reply(request, &t);
 }
 
 /* --- drained, full -------------------------------------------------------------------------- */
@@ -339,11 +320,6 @@ struct pass_stats ipam_passes(const struct ipam *m)
 }
 
 /* --- status --------------------------------------------------------------------------------- */
-
-static uint64_t small(address_count n)
-{
-	return n > INT64_MAX ? INT64_MAX : (uint64_t)n;
-}
 
 int ipam_pool_status(struct ipam *m, struct status_pool **ret, size_t *ret_n)
 {

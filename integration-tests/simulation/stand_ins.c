@@ -291,7 +291,7 @@ int ipam_spool_start(struct ipam *m)
 		const struct attachment_key key = { "pods", on->spool[--on->n_spool], "eth0" };
 		struct err err = { "" };
 
-		json_object_put(ipam_drop(m, &key, &err));
+		ipam_drop(m, &key, NULL, &err);
 	}
 	return 0;
 }
