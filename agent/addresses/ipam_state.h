@@ -242,6 +242,15 @@ void ipam_recovery_deleted(struct ipam *m);
 /* pool: whose claim has ended; NULL: something else has changed. failed: why it brought nothing. */
 void ipam_retry_waiting(struct ipam *m, const char *pool, const char *failed);
 void ipam_waiting_done(struct ipam *m);
+/* Decodes the request's body into *q, or answers it: 0 or -errno. */
+#define ipam_take(request, decode, q)                                                              \
+	({                                                                                         \
+		struct err err_ = { "" };                                                          \
+		size_t len_;                                                                       \
+		const char *body_ = serve_body((request), &len_);                                  \
+		ipam_taken((request), decode(body_, len_, (q), &err_), &err_);                     \
+	})
+int ipam_taken(struct serve_request *request, int r, const struct err *err);
 /* 200 with what was written, which it takes. */
 void ipam_reply(struct serve_request *request, struct tree *t);
 /* "addresses" of an attachment, as replies have them. */

@@ -32,7 +32,7 @@
 
 static void take_note(struct ipam *m, const char *name, const struct release_request *note)
 {
-	struct attachment_key key = release_request_key(note);
+	struct attachment_key key = request_key(note);
 	const struct attachment *a = allocator_find(m->allocator, &key);
 	AUTO(json_put) struct json_object *released = json_object_new_array();
 	struct tree t = { .object = released };

@@ -32,20 +32,6 @@ uint64_t ipam_netns_inode(const char *path)
 	return st.st_ino;
 }
 
-static int take_request(struct serve_request *request, struct attach_request *ret)
-{
-	struct err err = { "" };
-	size_t len;
-	const char *body = serve_body(request, &len);
-	int r = attach_request_decode(body, len, ret, &err);
-
-	if (r == -ENOMEM)
-		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
-	else if (r < 0)
-		serve_reply_error(request, 400, CNI_CODE_CONFIG, NULL, "%s", err.text);
-	return r;
-}
-
 /* Another plugin gave the addresses: they are recorded, and nobody else's here. 0, or answered. */
 static int record_foreign(struct ipam *m, const struct attach_request *q,
 			  struct serve_request *request)
@@ -145,7 +131,7 @@ static struct kernel_pod pod_of(const struct attach_request *q)
 
 static void attach(struct ipam *m, const struct attach_request *q, struct serve_request *request)
 {
-	const struct attachment_key key = attach_request_key(q);
+	const struct attachment_key key = request_key(q);
 	const struct attachment *a = allocator_find(m->allocator, &key);
 	/* A pod that is attached already stays so, whatever becomes of this call. */
 	const bool again = a && a->state == ATTACHMENT_ATTACHED;
@@ -193,7 +179,7 @@ void ipam_attach(struct ipam *m, struct serve_request *request)
 {
 	AUTO_DONE(attach_request_done) struct attach_request q = { 0 };
 
-	if (take_request(request, &q) == 0)
+	if (ipam_take(request, attach_request_decode, &q) == 0)
 		attach(m, &q, request);
 	reaper_added(m->o.reaper);
 }
@@ -207,9 +193,9 @@ void ipam_check_link(struct ipam *m, struct serve_request *request)
 	struct err err = { "" };
 	int r;
 
-	if (take_request(request, &q) < 0)
+	if (ipam_take(request, attach_request_decode, &q) < 0)
 		return;
-	key = attach_request_key(&q);
+	key = request_key(&q);
 	a = allocator_find(m->allocator, &key);
 	pod = pod_of(&q);
 	if (!a) {

@@ -28,6 +28,15 @@ struct waiting {
 
 /* --- replies -------------------------------------------------------------------------------- */
 
+int ipam_taken(struct serve_request *request, int r, const struct err *err)
+{
+	if (r == -ENOMEM)
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
+	else if (r < 0)
+		serve_reply_error(request, 400, CNI_CODE_CONFIG, NULL, "%s", err->text);
+	return r;
+}
+
 void ipam_reply(struct serve_request *request, struct tree *t)
 {
 	AUTO(json_put) struct json_object *o = NULL;
@@ -269,7 +278,7 @@ static bool attempt(struct waiting *w)
 	AUTO_DONE(assign_result_done) struct assign_result result = { 0 };
 	struct ipam *m = w->ipam;
 	struct assign_options options = { .may_claim = !w->no_claim };
-	const struct attachment_key key = assign_request_key(&w->assign);
+	const struct attachment_key key = request_key(&w->assign);
 	struct err why = { "" };
 	int r;
 
@@ -372,17 +381,13 @@ void ipam_retry_waiting(struct ipam *m, const char *pool, const char *failed)
 void ipam_assign(struct ipam *m, struct serve_request *request)
 {
 	struct waiting *w = calloc(1, sizeof(*w));
-	struct err err = { "" };
-	size_t len;
-	const char *body = serve_body(request, &len);
-	int r = w ? assign_request_decode(body, len, &w->assign, &err) : -ENOMEM;
 
-	if (r < 0) {
+	if (!w) {
+		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
+		return;
+	}
+	if (ipam_take(request, assign_request_decode, &w->assign) < 0) {
 		free(w);
-		if (r == -ENOMEM)
-			serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
-		else
-			serve_reply_error(request, 400, CNI_CODE_CONFIG, NULL, "%s", err.text);
 		return;
 	}
 	w->ipam = m;
@@ -498,15 +503,11 @@ static void release(struct ipam *m, struct serve_request *request, bool link)
 	struct attachment_key key;
 	struct tree t;
 	struct err err = { "" };
-	size_t len;
-	const char *body = serve_body(request, &len);
 	int r;
 
-	if (release_request_decode(body, len, &q, &err) < 0) {
-		serve_reply_error(request, 400, CNI_CODE_CONFIG, NULL, "%s", err.text);
+	if (ipam_take(request, release_request_decode, &q) < 0)
 		return;
-	}
-	key = release_request_key(&q);
+	key = request_key(&q);
 	/* A link whose attachment nobody remembers goes too. */
 	if (link && !allocator_find(m->allocator, &key))
 		ipam_unplug(m, (struct kernel_pod){ 0 }, key.container, key.interface);
@@ -534,16 +535,10 @@ void ipam_check(struct ipam *m, struct serve_request *request)
 	const struct attachment *a;
 	struct tree t;
 	struct err err = { "" };
-	size_t len;
-	const char *body = serve_body(request, &len);
 
-	if (check_request_decode(body, len, &q, &err) < 0) {
-		serve_reply_error(request, 400, CNI_CODE_CONFIG, NULL, "%s", err.text);
+	if (ipam_take(request, check_request_decode, &q) < 0)
 		return;
-	}
-	a = allocator_find(m->allocator, &(struct attachment_key){ .network = q.network,
-								   .container = q.container,
-								   .interface = q.interface });
+	a = allocator_find(m->allocator, &request_key(&q));
 	if (!a) {
 		serve_reply_error(
 			request, 404, CNI_CODE_UNKNOWN_CONTAINER, NULL,
@@ -577,14 +572,10 @@ void ipam_gc(struct ipam *m, struct serve_request *request)
 	const struct attachment *a;
 	struct tree t;
 	struct err err = { "" };
-	size_t len;
-	const char *body = serve_body(request, &len);
 	int r = 0;
 
-	if (gc_request_decode(body, len, &q, &err) < 0) {
-		serve_reply_error(request, 400, CNI_CODE_CONFIG, NULL, "%s", err.text);
+	if (ipam_take(request, gc_request_decode, &q) < 0)
 		return;
-	}
 	t = tree_new();
 	tree_open(&t, "released", '[');
 	while (r == 0 && (a = next_stale(m, &q))) {

@@ -138,10 +138,10 @@ static int mark_routes(struct ipam *m, struct err *err)
 
 int ipam_start(struct ipam *m, struct err *err)
 {
-	static const struct local_copy_handlers handlers = { on_tampered };
-	static const struct local_copy_taker taker = { restore_attachment, restore_block,
-						       tell_damaged };
-	int r = local_copy_open(m->o.run_dir, m->o.event, &handlers, m, &m->copy, err);
+	static const struct local_copy_taker taker = { .attachment = restore_attachment,
+						       .block = restore_block,
+						       .damaged = tell_damaged };
+	int r = local_copy_open(m->o.run_dir, m->o.event, on_tampered, m, &m->copy, err);
 
 	if (r < 0)
 		return r;

@@ -76,12 +76,7 @@ void ipam_want_tunnel(struct ipam *m, const bool wanted[2])
 
 bool ipam_inputs_known(const struct ipam *m)
 {
-	if (m->local)
-		return true;
-	for (size_t i = 0; i < INPUTS; i++)
-		if (!records_in_sync(m->wants[i]))
-			return false;
-	return true;
+	return m->local || ipam_all_listed(m);
 }
 
 /* --- what is done --------------------------------------------------------------------------- */

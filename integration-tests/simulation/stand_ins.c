@@ -97,9 +97,8 @@ static bool writes(const struct local_copy *c)
 	return true;
 }
 
-int local_copy_open(const char *run_dir, sd_event *event,
-		    const struct local_copy_handlers *handlers, void *arg, struct local_copy **ret,
-		    struct err *err)
+int local_copy_open(const char *run_dir, sd_event *event, local_copy_tampered_fn *tampered,
+		    void *arg, struct local_copy **ret, struct err *err)
 {
 	struct local_copy *c = memory_must(calloc(1, sizeof(*c)));
 

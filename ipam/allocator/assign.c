@@ -710,7 +710,7 @@ static int repeat(struct allocator *a, const struct assign_request *q, struct at
 int allocator_assign(struct allocator *a, const struct assign_request *request,
 		     const struct assign_options *options, int64_t now, struct assign_result *ret)
 {
-	const struct attachment_key key = assign_request_key(request);
+	const struct attachment_key key = request_key(request);
 	const struct attachment_key mark = { .network = "",
 					     .container = key.container,
 					     .interface = key.interface };

@@ -10,7 +10,7 @@
 
 #include "ipam/attachments/attachment_file.h"
 #include "lib/base/files.h"
-#include "lib/json/json.h"
+#include "lib/json/tree.h"
 
 #define ATTACHMENTS  "attachments"
 #define BLOCKS       "blocks"
@@ -24,7 +24,7 @@ struct local_copy {
 	int run, attachments, blocks;
 	sd_event *event;
 	sd_event_source *watch, *watch_run, *watch_blocks;
-	const struct local_copy_handlers *handlers;
+	local_copy_tampered_fn *tampered;
 	void *arg;
 	uint64_t removed; /* by ourselves, not yet seen by inotify */
 };
@@ -42,8 +42,7 @@ static int on_removed(sd_event_source *source, const struct inotify_event *e, vo
 		c->removed--;
 		return 0;
 	}
-	if (c->handlers && c->handlers->tampered)
-		c->handlers->tampered(c->arg);
+	c->tampered(c->arg);
 	return 0;
 }
 
@@ -52,9 +51,8 @@ static int on_folder_removed(sd_event_source *source, const struct inotify_event
 {
 	struct local_copy *c = arg;
 
-	if (e->len && (strcmp(e->name, ATTACHMENTS) == 0 || strcmp(e->name, BLOCKS) == 0) &&
-	    c->handlers && c->handlers->tampered)
-		c->handlers->tampered(c->arg);
+	if (e->len && (strcmp(e->name, ATTACHMENTS) == 0 || strcmp(e->name, BLOCKS) == 0))
+		c->tampered(c->arg);
 	return 0;
 }
 
@@ -63,8 +61,7 @@ static int on_network_removed(sd_event_source *source, const struct inotify_even
 {
 	struct local_copy *c = arg;
 
-	if (c->handlers && c->handlers->tampered)
-		c->handlers->tampered(c->arg);
+	c->tampered(c->arg);
 	return 0;
 }
 
@@ -85,14 +82,14 @@ static int watch(struct local_copy *c)
 	int r;
 
 	c->removed = 0;
-	if (!c->event)
+	if (!c->event || !c->tampered)
 		return 0;
 	r = watch_one(c, c->attachments, on_removed, &c->watch);
 	r = r ?: watch_one(c, c->blocks, on_network_removed, &c->watch_blocks);
 	return r ?: watch_one(c, c->run, on_folder_removed, &c->watch_run);
 }
 
-static int open_folders(struct local_copy *c)
+int local_copy_reopen(struct local_copy *c)
 {
 	int r;
 
@@ -106,9 +103,8 @@ static int open_folders(struct local_copy *c)
 	return r ?: watch(c);
 }
 
-int local_copy_open(const char *run_dir, sd_event *event,
-		    const struct local_copy_handlers *handlers, void *arg, struct local_copy **ret,
-		    struct err *err)
+int local_copy_open(const char *run_dir, sd_event *event, local_copy_tampered_fn *tampered,
+		    void *arg, struct local_copy **ret, struct err *err)
 {
 	AUTO(local_copy_close) struct local_copy *c = calloc(1, sizeof(*c));
 	int r;
@@ -120,20 +116,15 @@ int local_copy_open(const char *run_dir, sd_event *event,
 		.attachments = -1,
 		.blocks = -1,
 		.event = sd_event_ref(event),
-		.handlers = handlers,
+		.tampered = tampered,
 		.arg = arg,
 	};
 	c->run = dir_open(run_dir);
-	r = c->run < 0 ? c->run : open_folders(c);
+	r = c->run < 0 ? c->run : local_copy_reopen(c);
 	if (r < 0)
 		return err_set(err, r, "%s: %s", run_dir, strerror(-r));
 	*ret = TAKE(c);
 	return 0;
-}
-
-int local_copy_reopen(struct local_copy *c)
-{
-	return open_folders(c);
 }
 
 void local_copy_close(struct local_copy *c)
@@ -190,37 +181,25 @@ bool local_copy_has_attachment(struct local_copy *c, const struct attachment_key
 
 /* --- blocks --------------------------------------------------------------------------------- */
 
-static int network_folder(const struct local_copy *c, const char *network)
-{
-	return dir_open_at(c->blocks, network);
-}
-
-static bool add_text(struct json_object *o, const char *name, const char *text)
-{
-	return json_object_object_add(o, name, json_object_new_string(text)) == 0;
-}
-
-/* Only what is set is written. */
-static bool add_flag(struct json_object *o, const char *name, bool set)
-{
-	return !set || json_object_object_add(o, name, json_object_new_boolean(true)) == 0;
-}
-
 int local_copy_put_block(struct local_copy *c, const struct block_copy *block)
 {
-	AUTO(close) int folder = network_folder(c, block->network);
-	AUTO(json_put) struct json_object *o = json_object_new_object();
+	AUTO(close) int folder = dir_open_at(c->blocks, block->network);
+	struct tree t = tree_new();
 	AUTO(free) char *text = NULL;
-	char name[PREFIX_TEXT], cidr[PREFIX_TEXT];
-	int r = folder < 0 ? folder : o ? 0 : -ENOMEM;
+	char name[PREFIX_TEXT];
+	int r;
 
-	if (r == 0 &&
-	    (!add_text(o, "pool", block->pool) ||
-	     !add_text(o, "cidr", prefix_print(&block->cidr, cidr)) ||
-	     !add_flag(o, "lost", block->lost) || !add_flag(o, "unrouted", block->unrouted) ||
-	     !add_flag(o, "natOutgoing", block->nat)))
-		r = -ENOMEM;
-	r = r ?: json_print(o, &text);
+	tree_text(&t, "pool", block->pool);
+	tree_prefix(&t, "cidr", &block->cidr);
+	/* Only what is set is written. */
+	if (block->lost)
+		tree_bool(&t, "lost", true);
+	if (block->unrouted)
+		tree_bool(&t, "unrouted", true);
+	if (block->nat)
+		tree_bool(&t, "natOutgoing", true);
+	r = tree_end_text(&t, &text);
+	r = folder < 0 ? folder : r;
 	return r
 		       ?: file_publish(folder, prefix_print_key(&block->block, name), FILE_MODE,
 				       text, strlen(text));
@@ -228,7 +207,7 @@ int local_copy_put_block(struct local_copy *c, const struct block_copy *block)
 
 int local_copy_remove_block(struct local_copy *c, const char *network, const struct prefix *block)
 {
-	AUTO(close) int folder = network_folder(c, network);
+	AUTO(close) int folder = dir_open_at(c->blocks, network);
 	char name[PREFIX_TEXT];
 
 	return folder < 0 ? folder : file_remove(folder, prefix_print_key(block, name));
@@ -236,7 +215,7 @@ int local_copy_remove_block(struct local_copy *c, const char *network, const str
 
 bool local_copy_has_block(struct local_copy *c, const char *network, const struct prefix *block)
 {
-	AUTO(close) int folder = network_folder(c, network);
+	AUTO(close) int folder = dir_open_at(c->blocks, network);
 	char name[PREFIX_TEXT];
 
 	return folder >= 0 && faccessat(folder, prefix_print_key(block, name), F_OK, 0) == 0;

@@ -8,9 +8,9 @@
  *   records                      pools, extents, labels and config as etcd had them last
  *
  * With these an agent that starts while etcd is away serves as before. Files
- * removed under a living agent are noticed (inotify) and told to the caller, who
- * writes them again from memory. A damaged file is told with the reason and left
- * where it is, for a person to look at; it is not taken for anything.
+ * that another program removes are noticed (inotify) and reported to the caller, who
+ * writes them again from memory. A damaged file is reported with the reason and left
+ * where it is, for a person to look at; nothing is concluded from it.
  */
 #pragma once
 
@@ -31,15 +31,12 @@ struct block_copy {
 	bool nat;      /* natOutgoing */
 };
 
-struct local_copy_handlers {
-	/* Files vanished that we did not remove: local_copy_missing_*(), and write them again. */
-	void (*tampered)(void *arg);
-};
+/* Files vanished that we did not remove: look which (local_copy_has_*()), and write them again. */
+typedef void local_copy_tampered_fn(void *arg);
 
-/* Makes the folders. handlers may be NULL. */
-int local_copy_open(const char *run_dir, sd_event *event,
-		    const struct local_copy_handlers *handlers, void *arg, struct local_copy **ret,
-		    struct err *err);
+/* Makes the folders. tampered may be NULL. */
+int local_copy_open(const char *run_dir, sd_event *event, local_copy_tampered_fn *tampered,
+		    void *arg, struct local_copy **ret, struct err *err);
 void local_copy_close(struct local_copy *c);
 AUTO_DEFINE(struct local_copy *, local_copy_close)
 

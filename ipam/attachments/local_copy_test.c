@@ -31,10 +31,9 @@ static void on_tampered(void *arg)
 
 static void open_copy(struct bench *b)
 {
-	static const struct local_copy_handlers handlers = { on_tampered };
 	struct err err = { "" };
 
-	assert_int_equal(local_copy_open(b->dir, b->event, &handlers, b, &b->copy, &err), 0);
+	assert_int_equal(local_copy_open(b->dir, b->event, on_tampered, b, &b->copy, &err), 0);
 }
 
 static int setup(void **state)

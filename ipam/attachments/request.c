@@ -197,11 +197,6 @@ static int assign_check(void *request, struct err *err)
 
 REQUEST_DEFINE(assign_request, assign_check)
 
-struct attachment_key assign_request_key(const struct assign_request *r)
-{
-	return (struct attachment_key){ r->network, r->container, r->interface };
-}
-
 /* --- release -------------------------------------------------------------------------------- */
 
 static int boottime_read(const struct field *f, struct json_at in, void *at)
@@ -216,11 +211,6 @@ static const struct field release_request_fields[] = {
 	{ FIELD(release_request, boottime, "boottime", boottime) },
 };
 REQUEST_DEFINE(release_request, NULL)
-
-struct attachment_key release_request_key(const struct release_request *r)
-{
-	return (struct attachment_key){ r->network, r->container, r->interface };
-}
 
 /* --- attach --------------------------------------------------------------------------------- */
 
@@ -254,11 +244,6 @@ static int attach_check(void *request, struct err *err)
 }
 
 REQUEST_DEFINE(attach_request, attach_check)
-
-struct attachment_key attach_request_key(const struct attach_request *r)
-{
-	return (struct attachment_key){ r->network, r->container, r->interface };
-}
 
 unsigned attach_verdict(const struct attach_request *r, const struct attachment *a, struct err *err)
 {

@@ -85,13 +85,14 @@ REQUEST(attach_request)
 REQUEST(check_request)
 REQUEST(gc_request)
 
-struct attachment_key assign_request_key(const struct assign_request *r);
-struct attachment_key attach_request_key(const struct attach_request *r);
-struct attachment_key release_request_key(const struct release_request *r);
+/* The attachment that a request is about. */
+#define request_key(r)                                                                             \
+	((struct attachment_key){ .network = (r)->network,                                         \
+				  .container = (r)->container,                                     \
+				  .interface = (r)->interface })
 /* Whether gc leaves it alone: another network, listed, a mark, or on its way out already. */
 bool gc_keeps(const struct gc_request *r, const struct attachment *a);
-/* 0, or the code of docs/API.md (103) and a sentence. */
-/* 0, or 103 and a sentence: the attachment must hold these addresses and no others. */
+/* 0, or 103 and a sentence: the attachment must hold these addresses; attach: and no others. */
 unsigned attach_verdict(const struct attach_request *r, const struct attachment *a,
 			struct err *err);
 unsigned check_verdict(const struct check_request *r, const struct attachment *a, struct err *err);

@@ -47,7 +47,7 @@ static void open_world(void)
 static void ask(const struct assign_request *q, bool may_claim)
 {
 	const struct assign_options options = { .may_claim = may_claim };
-	const struct attachment_key key = assign_request_key(q);
+	const struct attachment_key key = request_key(q);
 	AUTO_DONE(assign_result_done) struct assign_result r = { 0 };
 	struct attachment *x;
 
@@ -68,7 +68,7 @@ static void ask(const struct assign_request *q, bool may_claim)
 #define TRY(noun, then)                                                                            \
 	static void try_##noun(const char *json, size_t len)                                       \
 	{                                                                                          \
-		AUTO_DONE(noun##_done) struct noun r = { 0 };                                           \
+		AUTO_DONE(noun##_done) struct noun r = { 0 };                                      \
 		struct err err = { "" };                                                           \
                                                                                                    \
 		if (noun##_decode(json, len, &r, &err) < 0) {                                      \

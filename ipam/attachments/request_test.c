@@ -119,7 +119,7 @@ static void a_release_may_be_a_note_from_the_spool(void **unused)
 	release_request_done(&r);
 	DECODE(release_request, "{" KEY ",\"boottime\":98765432109876}", &r);
 	assert_int_equal(r.boottime, 98765432109876);
-	assert_string_equal(release_request_key(&r).container, "3f9c");
+	assert_string_equal(request_key(&r).container, "3f9c");
 	REFUSED(release_request, "{" KEY ",\"boottime\":-1}", "field \"boottime\": -1 is negative");
 }
 
