@@ -31,13 +31,6 @@ struct blocks {
 	size_t n, room;
 };
 
-void blocks_done(struct blocks *b);
-/* 0; -EEXIST: it overlaps one that is there (*ret is that one); -ENOMEM. */
-int blocks_add(struct blocks *b, const char *network, const char *pool, const struct prefix *prefix,
-	       int64_t now, struct own_block **ret);
-/* Forgets it, and frees the memory. */
-void blocks_remove(struct blocks *b, struct own_block *block);
-struct own_block *blocks_find(const struct blocks *b, const char *network,
-			      const struct prefix *prefix);
+/* The one that an address lies in, or NULL. The rest of the table is allocator.c's own. */
 struct own_block *blocks_with(const struct blocks *b, const char *network,
 			      const struct address *address);
