@@ -70,7 +70,7 @@ def test_a_pool_that_is_full(lab, build, etcd):
     assert a.refuses("a3").code == 100
     assert a.wait_health("pool-full/web", timeout=30) == (
         "pool web (10.1.0.0/30, 4 addresses) is full: every block has an owner, and on this node "
-        "no address of it is free; `roostctl ipam show --blocks` tells who has them: delete pods "
+        "no address of it is free; `roostctl ipam show --blocks` shows their owners: delete pods "
         "or nodes that are gone, or add a pool")
     assert len(set(got)) == 2
     a.release("a2")

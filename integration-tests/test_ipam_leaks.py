@@ -132,7 +132,7 @@ def test_an_old_note_frees_nothing(etcd, agents):
     before = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
     address = agent.assign("a")
     note(agent, "a", before)
-    agent.process.wait_log("older than what it would release")
+    agent.process.wait_log("older than the attachment that it names")
     assert agent.assign("a") == address
     agent.kill()
     note(agent, "a", before)
@@ -152,7 +152,7 @@ def test_garbage_in_the_spool_is_told_and_removed(etcd, agents):
     agent.node.run(["mkdir", f"{SPOOL}/5-1.json"])
     agent.start()
     for name in "1-1", "2-1", "3-1":
-        assert f"spool/{name}.json is not understood" in agent.log
+        assert f"spool/{name}.json is invalid" in agent.log
     assert agent.assign("a") == address
     note(agent, "a")
     wait_until(lambda: agent.held() == {}, 5, "a good note behind the bad ones")

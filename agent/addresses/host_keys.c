@@ -70,7 +70,8 @@ static void address_put(struct ipam *m, const struct key *key, const struct stor
 		return;
 	r = allocator_mark(m->allocator, key->network, &key->address, &record, ipam_now());
 	if (r > 0) {
-		log_warning("ipam", "%s is held as in use: etcd says so, but its file is gone",
+		log_warning("ipam",
+			    "%s counts as in use: etcd has its key, but its file is missing",
 			    relative);
 		r = behind_want(m->behind, kv->key, kv->value);
 	}
@@ -186,8 +187,8 @@ void ipam_answer_requests(struct ipam *m)
 		    allocator_can_spare(m->allocator, &m->give_back, network, ipam_now()))
 			continue;
 		log_info("ipam",
-			 "the controller asked for blocks of network %s: there is none left "
-			 "to give back",
+			 "the controller requested blocks of network %s: this node has none "
+			 "to release",
 			 network);
 		answer(m, network);
 	}

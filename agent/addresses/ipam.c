@@ -124,7 +124,8 @@ bool ipam_ready(struct ipam *m, struct err *why)
 
 	if (m->damaged && !m->host_listed) {
 		err_set(why, 0,
-			"files of this boot are damaged, so %s must tell first what is in use",
+			"files of this boot are damaged, so what is in use must first be read from "
+			"%s",
 			ipam_server(m));
 		return false;
 	}

@@ -39,7 +39,8 @@ static void take_note(struct ipam *m, const char *name, const struct release_req
 	struct err err = { "" };
 
 	if (a && note->boottime && a->assigned >= note->boottime)
-		log_info("ipam", "spool/%s is older than what it would release and is dropped",
+		log_info("ipam",
+			 "spool/%s is older than the attachment that it names, and is ignored",
 			 name);
 	else if (ipam_drop(m, &key, &t, &err) < 0)
 		log_error("ipam", "spool/%s: %s", name, err.text);
@@ -67,8 +68,8 @@ static int read_note(int dir, const char *name, void *arg)
 	if (r == 0)
 		r = release_request_decode(text, len, &note, &err);
 	if (r < 0)
-		log_error("ipam", "%s/spool/%s is not understood and removed: %s", m->o.run_dir,
-			  name, err.text[0] ? err.text : strerror(-r));
+		log_error("ipam", "%s/spool/%s is invalid and is removed: %s", m->o.run_dir, name,
+			  err.text[0] ? err.text : strerror(-r));
 	else
 		take_note(m, name, &note);
 	r = file_remove(dir, name);

@@ -184,7 +184,7 @@ static void write_index(struct ipam *m, const struct owned *o)
 	clock_utc_text(record.claimed);
 	if (block_keys(m, o, &keys) < 0 || host_block_encode(&record, &text) < 0)
 		return;
-	log_warning("ipam", "%s is missing and written again", keys.index);
+	log_warning("ipam", "%s was missing and is written again", keys.index);
 	store_txn(m->o.store,
 		  &(struct store_txn){ TXN_IF(if_unchanged(keys.block, o->revision)),
 				       TXN_THEN(op_put(keys.index, text)), .repeatable = true },
@@ -205,8 +205,8 @@ static void confirmed(struct ipam *m, struct owned *o, int64_t revision)
 	health_part(o, part);
 	if (r < 0) {
 		/* Without its file a restart would not know it: it must not serve. */
-		health_set(m->o.health, part, LOG_LEVEL_ERROR, "block %s: its file: %s",
-			   show(o, text), strerror(-r));
+		health_set(m->o.health, part, LOG_LEVEL_ERROR,
+			   "block %s: its file cannot be written: %s", show(o, text), strerror(-r));
 		return;
 	}
 	health_clear(m->o.health, part);
@@ -245,8 +245,8 @@ static void lost(struct ipam *m, struct owned *o, const char *owner, int64_t rev
 		drop_index(m, o, if_unchanged(NULL, revision));
 	health_part(o, part);
 	if (!block || allocator_block_remove(m->allocator, o->copy.network, &o->copy.block) == 0) {
-		log_warning("ipam", "block %s belongs to node %s and is forgotten", show(o, text),
-			    owner);
+		log_warning("ipam", "block %s belongs to node %s; this node drops it",
+			    show(o, text), owner);
 		local_copy_remove_block(m->copy, o->copy.network, &o->copy.block);
 		health_clear(m->o.health, part);
 		owned_remove(m, o);
@@ -288,7 +288,8 @@ static void on_reclaimed(const struct claim_result *result, void *arg)
 	o->call = NULL;
 	switch (result->outcome) {
 	case CLAIM_DONE:
-		log_info("ipam", "block %s had vanished from etcd and is claimed again",
+		log_info("ipam",
+			 "the key of block %s had vanished from etcd; the block is claimed again",
 			 show(o, text));
 		ipam_accepted(m);
 		o->indexed = true;
@@ -341,7 +342,7 @@ static int find_cut(struct ipam *m, struct owned *o, struct block_need *need, st
 		health_set(
 			m->o.health, part, LOG_LEVEL_ERROR,
 			"block %s has vanished from etcd, and pool %s cuts %s into /%u there now: "
-			"pods here keep their addresses, but nothing new is given",
+			"pods on this node keep their addresses, but the block gives no new ones",
 			show(o, text), e->pool, prefix_print(&e->cidr, cidr), e->block_size);
 		return -EEXIST;
 	}
@@ -384,7 +385,9 @@ static void vanished(struct ipam *m, struct owned *o)
 	o->revision = 0;
 	o->damaged = false;
 	if (!block || allocator_block_remove(m->allocator, o->copy.network, &o->copy.block) == 0) {
-		log_warning("ipam", "block %s has vanished from etcd; nothing here used it",
+		log_warning("ipam",
+			    "the key of block %s has vanished from etcd; no pod on this node used "
+			    "the block",
 			    show(o, text));
 		local_copy_remove_block(m->copy, o->copy.network, &o->copy.block);
 		drop_index(m, o, if_absent(NULL));
@@ -562,7 +565,7 @@ static void claimed(struct ipam *m, const struct claim_result *r)
 		return;
 	}
 	o->indexed = true;
-	log_info("ipam", "block %s of pool %s is ours after %u transaction%s",
+	log_info("ipam", "claimed block %s of pool %s after %u transaction%s",
 		 prefix_print(&r->block, text), need->pool, r->tries, r->tries == 1 ? "" : "s");
 	if (o->call)
 		o->claimed = r->revision;
@@ -781,13 +784,13 @@ static void on_released(bool released, int64_t revision, const char *why, void *
 		/* Cannot be: nothing is given from a block on its way back. But if it was: */
 		vanished(m, o);
 	} else if (released) {
-		log_info("ipam", "block %s of pool %s is given back",
-			 prefix_print(&o->copy.block, text), o->copy.pool);
+		log_info("ipam", "released block %s of pool %s", prefix_print(&o->copy.block, text),
+			 o->copy.pool);
 		/* A restart must know of a restore that would make it ours again. */
 		m->unsaved = true;
 		owned_remove(m, o);
 	} else {
-		log_warning("ipam", "block %s could not be given back: %s",
+		log_warning("ipam", "block %s could not be released: %s",
 			    prefix_print(&o->copy.block, text), why);
 		if (revision) {
 			confirmed(m, o, revision);

@@ -162,7 +162,7 @@ static void attach(struct ipam *m, const struct attach_request *q, struct serve_
 		return;
 	}
 	if (ipam_wants_keys(m, a, true) < 0)
-		log_warning("ipam", "out of memory: etcd is not told of a pod's link");
+		log_warning("ipam", "out of memory: etcd gets no record of a pod's link");
 	r = kernel_attach(m->o.kernel, &pod, &err);
 	if (r == 0) {
 		serve_reply(request, 200, "{}");
@@ -234,8 +234,8 @@ bool ipam_unplug(struct ipam *m, struct kernel_pod pod, const char *container,
 	if (r < 0) {
 		/* Whether the link is there is not known: then its address stays in use. */
 		health_set(m->o.health, "links", LOG_LEVEL_ERROR,
-			   "link %s cannot be taken out of routing: %s; it is tried again",
-			   pod.link, err.text[0] ? err.text : strerror(-r));
+			   "link %s cannot be removed from routing: %s; retrying", pod.link,
+			   err.text[0] ? err.text : strerror(-r));
 		timer_set(m->o.timers, &m->unplug, UNPLUG_AGAIN_MS, UNPLUG_AGAIN_MS);
 	}
 	reaper_kick(m->o.reaper);
@@ -330,7 +330,7 @@ static void release_leak(struct ipam *m, const struct attachment *a, const char 
 		    "leak: pod %s/%s, container %s, interface %s: %s; its addresses are released",
 		    a->namespace, a->pod, a->container, a->interface, reason);
 	if (ipam_drop(m, &key, NULL, &err) < 0)
-		log_error("ipam", "the leak stays for now: %s", err.text);
+		log_error("ipam", "the leaked addresses are not released: %s; retrying", err.text);
 }
 
 static int look_for_leaks(struct ipam *m)
@@ -365,7 +365,7 @@ static void on_leaks_time(void *arg)
 	struct ipam *m = arg;
 
 	if (look_for_leaks(m) < 0)
-		log_error("ipam", "out of memory: no look for leaks this time");
+		log_error("ipam", "out of memory: leaks are not checked this time");
 	timer_set(m->o.timers, &m->leaks, m->o.minute, m->o.minute / 4);
 }
 

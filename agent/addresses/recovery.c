@@ -125,7 +125,8 @@ void ipam_recovery_put(struct ipam *m, const struct store_kv *kv)
 	r->readable = recovery_decode("recovery", kv->value, kv->value_len, &record, &err) == 0;
 	if (!r->readable) {
 		health_set(m->o.health, "recovery", LOG_LEVEL_ERROR,
-			   "%s; until it is deleted or put right no block changes hands", err.text);
+			   "%s; until it is deleted or repaired, no block changes its owner",
+			   err.text);
 		pass_mark(m->pass);
 		return;
 	}
@@ -197,10 +198,11 @@ static int begin(struct ipam *m)
 	record.id = id;
 	record.number = ipam_recovery_number(m) + 1;
 	clock_utc_text(record.began);
-	log_warning("ipam",
-		    "etcd went back: recovery %s begins; no block changes hands until every node "
-		    "has said what it holds",
-		    id);
+	log_warning(
+		"ipam",
+		"etcd went back: recovery %s begins; no block changes its owner until every node "
+		"has stated its blocks",
+		id);
 	return write_record(m, &record);
 }
 
@@ -229,8 +231,8 @@ bool ipam_recovering(const struct ipam *m, struct err *why)
 		err_set(why, 0, "%s has not been read yet", ipam_server(m));
 	else if (r->noticed || open)
 		err_set(why, 0,
-			"etcd went back, and new blocks are claimed when every node has said what "
-			"it holds (key recovery)");
+			"etcd went back, and new blocks are claimed when every node has stated "
+			"its blocks (key recovery)");
 	else if (ipam_now() < r->accepted_until)
 		err_set(why, 0, "etcd went back while this node was cut off from it");
 	else
@@ -307,7 +309,7 @@ static void say(struct ipam *m)
 		snprintf(which, sizeof(which), " (only %s is missing)", first);
 	health_set(m->o.health, "recovery", LOG_LEVEL_WARNING,
 		   "etcd went back or was emptied (recovery %s, began %s): no new blocks are "
-		   "claimed until every node has said what it holds%s; without the missing ones it "
+		   "claimed until every node has stated its blocks%s; without the missing ones it "
 		   "ends %u s after it began",
 		   r->id, r->began, which, r->longest);
 }
@@ -380,7 +382,7 @@ void ipam_recovery_work(struct ipam *m)
 	case RECOVERY_END:
 		log_info("ipam", "recovery %s ends: %s", r->id,
 			 seen.all_spoken
-				 ? "every node has said what it holds"
+				 ? "every node has stated its blocks"
 				 : "the longest time that a silent node counts on has passed");
 		write_again(m, true);
 		break;

@@ -223,7 +223,7 @@ int ipam_keep(struct ipam *m, const struct assign_result *result)
 		return r;
 	}
 	if (result->changed && ipam_wants_keys(m, result->attachment, true) < 0)
-		log_warning("ipam", "out of memory: etcd is not told of a new address");
+		log_warning("ipam", "out of memory: etcd gets no record of a new address");
 	return 0;
 }
 

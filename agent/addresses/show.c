@@ -157,7 +157,7 @@ static void full_text(const struct ipam *m, const struct pool_view *v, struct er
 		err_set(ret, 0,
 			"%s is full: every block has an owner, and on this node no address of it "
 			"is "
-			"free; `roostctl ipam show --blocks` tells who has them: delete pods or "
+			"free; `roostctl ipam show --blocks` shows their owners: delete pods or "
 			"nodes that are gone, or add a pool",
 			pool_view_show(v, shown));
 }

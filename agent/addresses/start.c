@@ -63,7 +63,7 @@ static void tell_damaged(const char *file, const char *why, void *arg)
 	m->damaged = m->damaged || strncmp(file, "attachments/", 12) == 0;
 	snprintf(part, sizeof(part), "file %s", file);
 	health_set(m->o.health, part, LOG_LEVEL_ERROR,
-		   "%s/%s is damaged and not used (%s); its addresses count as in use only if a "
+		   "%s/%s is damaged and ignored (%s); its addresses count as in use only if a "
 		   "route or etcd says so",
 		   m->o.run_dir, file, why);
 }

@@ -12,7 +12,7 @@ static const struct {
 	const char *name, *todo, *left;
 } kinds[FINDING_KINDS] = {
 	[FINDING_UNDECODABLE] = { "undecodable-record", "put the field right, or delete the key",
-				  "nobody knows what it should say" },
+				  "its correct content is unknown" },
 	[FINDING_BLOCK_WITHOUT_INDEX] = { "block-without-index" },
 	[FINDING_INDEX_WITHOUT_BLOCK] = { "index-without-block" },
 	[FINDING_FOREIGN_INDEX] = { "foreign-index", "deletes the index" },

@@ -321,7 +321,7 @@ static const char *cannot_restore(const struct audit *a, const struct seen_block
 				  const struct seen_pool *p)
 {
 	if (!p || p->damaged || strcmp(p->record.network, first->network) != 0)
-		return "its pool is gone, so nobody knows how it was cut";
+		return "its pool is gone, so how it was cut is unknown";
 	for (size_t i = 0; i < a->blocks.n; i++) {
 		const struct seen_block *b = &a->blocks.v[i];
 
@@ -482,7 +482,7 @@ static void leave_node(struct audit *a, const struct seen_node *n, const char *k
 {
 	no_node(a, n, key);
 	if (n->status)
-		finding_todo(a, "its agent lives and registers again by itself");
+		finding_todo(a, "its agent is running and registers again");
 	else if (n->removed)
 		finding_todo(a,
 			     "wait until reclaimAfter has passed, or run roostctl node delete "
@@ -495,7 +495,7 @@ static void leave_node(struct audit *a, const struct seen_node *n, const char *k
 			     n->name);
 	finding_left(a, "%s",
 		     n->status    ? "it is alive"
-		     : n->removed ? "it was removed, but nobody has said that the machine is off"
+		     : n->removed ? "it was removed, but not with --now: the machine may be on"
 				  : "a missing record does not prove that no pod runs there");
 }
 
@@ -538,7 +538,7 @@ static void status_without_node(struct audit *a, const struct seen_node *n, cons
 	if (n->status->lease) {
 		finding_todo(a, "goes with its lease within a minute, or its agent registers "
 				"again");
-		finding_left(a, "its lease lives");
+		finding_left(a, "its lease has not expired");
 		return;
 	}
 	finding_todo(a, "deletes the status: it has no lease, so no agent wrote it");

@@ -185,7 +185,7 @@ static void lost_block(struct audit *a, const struct audit_block *b, const struc
 	finding_new(a, FINDING_LOST_BLOCK, SEVERITY_ERROR, key,
 		    "pods of this node use block %s, which belongs to node %s now",
 		    prefix_print(&b->block, text),
-		    seen && seen->owner ? seen->owner->name : "(nobody knows)");
+		    seen && seen->owner ? seen->owner->name : "(unknown)");
 	finding_from(a, seen ? seen->kv : NULL);
 }
 

@@ -406,8 +406,8 @@ static void a_missing_node_record_proves_nothing(void **unused)
 	expect(&w, "warning no-node-record node/n1: left: a missing record does not prove that no "
 		   "pod runs there\n");
 	put(&w, "removed/n1", "{\"by\":\"me\",\"when\":\"2020-01-01T00:00:00Z\"}");
-	expect(&w, "warning no-node-record node/n1: left: it was removed, but nobody has said "
-		   "that the machine is off\n");
+	expect(&w, "warning no-node-record node/n1: left: it was removed, but not with "
+		   "--now: the machine may be on\n");
 	put(&w, "removed/n1", "{\"by\":\"me\",\"when\":\"2020-01-01T00:00:00Z\",\"now\":true}");
 	expect(&w, "warning no-node-record node/n1: delete block/default/10.1.0.0-26 delete "
 		   "host/n1/address/default/10.1.0.5\n");
@@ -445,7 +445,7 @@ static void a_status_without_node_goes_unless_its_lease_lives(void **unused)
 	expect(&w, "note status-without-node status/node/n7: delete status/node/n7\n");
 	expect_refused_after_change(&w, "status/node/n7 !node/n7");
 	find(&w, "status/node/n7")->lease = 77;
-	expect(&w, "note status-without-node status/node/n7: left: its lease lives\n");
+	expect(&w, "note status-without-node status/node/n7: left: its lease has not expired\n");
 	world_done(&w);
 }
 
@@ -524,11 +524,11 @@ static void damaged_records_are_named_and_an_index_is_written_anew(void **unused
 	put(&w, "pool/bad", "{\"cidr\":7}");
 	put(&w, "block/default/10.1.0.64-26", "nonsense");
 	put(&w, "host/n1/ipv4/block/default/10.1.0.0-26", "[]");
-	expect(&w, "warning undecodable-record block/default/10.1.0.64-26: left: nobody knows what "
-		   "it should say\n"
+	expect(&w, "warning undecodable-record block/default/10.1.0.64-26: left: its correct "
+		   "content is unknown\n"
 		   "warning undecodable-record host/n1/ipv4/block/default/10.1.0.0-26: put "
 		   "host/n1/ipv4/block/default/10.1.0.0-26 {\"pool\":\"web\"}\n"
-		   "warning undecodable-record pool/bad: left: nobody knows what it should say\n");
+		   "warning undecodable-record pool/bad: left: its correct content is unknown\n");
 	f = look(&w);
 	assert_true(strncmp(f.v[2].sentence, "pool/bad: field \"cidr\": 7", 25) == 0);
 	findings_done(&f);
