@@ -167,7 +167,7 @@ static void on_told(const struct publish_outcome *o, void *arg)
 		[PUBLISH_UNRENDERED] = "cannot be rendered and is left unchanged",
 		[PUBLISH_UNWRITABLE] = "cannot be written",
 		[PUBLISH_REFUSED] = "is left unchanged, the check rejected the new one",
-		[PUBLISH_NOT_RELOADED] = "was put back, the reload of the new one failed",
+		[PUBLISH_NOT_RELOADED] = "was put back, the reload failed",
 	};
 	struct job *j = arg;
 	char what[PATH_MAX + 80];

@@ -122,7 +122,7 @@ def test_readiness_names_what_is_missing(lab, build, etcd):
     b.bird.kill()
     reason = wait_until(lambda: next((r for p, r in a.agent.health().items()
                                       if p.startswith("session/")), None), 120, "a session down")
-    assert b.address() in reason and "see that the neighbour runs" in reason
+    assert b.address() in reason and "check that the neighbour runs" in reason
     reply = a.agent.get("/readyz")
     peer, = json.loads(reply.body)["peers"]
     assert reply.status == 200 and not peer["ready"] and peer["reason"] == reason

@@ -200,7 +200,7 @@ def test_bird_comes_and_goes(node, lab, bird_program, bird_driver):
     now = len(driver.messages)
     bird.kill()
     driver.wait_event("disconnected", "closed the connection", now)
-    driver.wait_event("disconnected", "left over from a BIRD that died", now)
+    driver.wait_event("disconnected", "left over from a BIRD that crashed", now)
     assert driver.ask("configure")["err"] == "ENOTCONN"
     bird.start()
     driver.wait_event("connected", since=now)

@@ -221,7 +221,7 @@ def test_a_repeated_add_changes_nothing(node, fake_agent, roost):
     before = state(pod)
     n = len(a.requests)
     e = failure(roost, "ADD", conf(), pod)
-    assert e.code == 101 and "eth0 exists already" in e.msg
+    assert e.code == 101 and "eth0 already exists" in e.msg
     assert len(a.requests) == n, "the agent was asked"
     assert state(pod) == before
 

@@ -291,7 +291,7 @@ def test_a_delegate_that_hangs_is_ended_in_time(node, fake_agent, roost):
     a, pod = fake_agent(), node.pod("p1")
     folder = shim(node, "probe", "[ $CNI_COMMAND = DEL ] || exec sleep 1000")
     config = conf("1.0.0", {"type": "probe"})
-    assert "did not end in time" in failure(roost, "ADD", config, pod, path=folder).msg
+    assert "did not finish in time" in failure(roost, "ADD", config, pod, path=folder).msg
     assert pod.links() == [] and a.attached == {}
 
 

@@ -130,7 +130,7 @@ def test_a_check_that_refuses_leaves_the_old_file_and_its_words_are_logged(confd
     confd.put("a", "better")
     wait_out(confd, "better\n")
     wait_until(lambda: confd.out("log") == "reloaded\n" * 2, 20, "two reloads")
-    assert confd.process.log.count("refuses the new one") == 1
+    assert confd.process.log.count("rejected the new one") == 1
     wait_until(lambda: confd.files() == ["log", "web"], 20, "nothing else in the folder")
 
 
@@ -369,7 +369,7 @@ def test_bird_is_checked_and_reloaded_through_its_socket(confd, bird):
     wait_until(lambda: "s2" in daemon.birdc("show protocols"), 20, "s2 in BIRD")
     before = confd.node.read("/etc/bird/bird.conf")
     confd.put("more", "nonsense;")
-    confd.process.wait_log("error confd: bird: .* the check refuses the new one: .*bird.conf.*syntax error")
+    confd.process.wait_log("error confd: bird: .* the check rejected the new one: .*bird.conf.*syntax error")
     assert confd.node.read("/etc/bird/bird.conf") == before
     assert "s2" in daemon.birdc("show protocols")
 

@@ -228,7 +228,7 @@ def test_no_template_and_no_refused_configuration_gets_through(site):
         a.agent.reload()
         a.agent.wait_well("bird-config", 60)
     untouched.check()
-    assert len(said) == len(BAD_TEMPLATES) and all("stays in force" in s for s in said)
+    assert len(said) == len(BAD_TEMPLATES) and all("keeps the previous one" in s for s in said)
     # A good one of the operator's own is used.
     a.node.write(f"{TEMPLATES}bird-static.mustache", "")
     base = (TEMPLATES_SHIPPED / "bird-base.mustache").read_text()
@@ -357,7 +357,7 @@ def test_what_a_reload_cannot_mend_is_told_and_left_alone(site):
                                            "-s", "/run/bird/bird.ctl"])
     a.bird.wait_ready()
     b.agent.wait_health("bird-protocols", f"birdc enable {session}", timeout=60)
-    a.agent.wait_health("bird-protocols", "another file", timeout=60)
+    a.agent.wait_health("bird-protocols", "which file BIRD was started with", timeout=60)
     before = [(m.bird.reconfigured(), reloads(m)) for m in (a, b)]
     # Nothing to wait for but time: three looks of the agents.
     time.sleep(30)
