@@ -23,8 +23,9 @@ void status_view_done(struct status_view *v)
 }
 
 /* The last member is the printed text; then the row is whole. */
-static void end_row(struct status_view *v, struct tree *t, struct json_object *array,
-		    const char *name, const char *fmt, va_list args)
+static PRINTF_LIKE(5, 0) void end_row(struct status_view *v, struct tree *t,
+				      struct json_object *array, const char *name, const char *fmt,
+				      va_list args)
 {
 	AUTO(free) char *text = NULL;
 

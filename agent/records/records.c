@@ -52,15 +52,15 @@ struct row {
 };
 
 static const struct row rows[KEY_KINDS] = {
-	[KEY_CONFIG] = { "config", .remembered = true },
-	[KEY_POOL] = { KEYS_POOL, .remembered = true },
-	[KEY_EXTENT] = { KEYS_EXTENT, .remembered = true, .lingers = true },
-	[KEY_BLOCK] = { KEYS_BLOCK, .lingers = true },
-	[KEY_NODE] = { KEYS_NODE, .lingers = true },
-	[KEY_SPEC] = { KEYS_SPEC, .remembered_own = true },
-	[KEY_PEER] = { KEYS_PEER },
-	[KEY_FILTER] = { KEYS_FILTER },
-	[KEY_STATIC_ROUTE] = { KEYS_STATIC_ROUTE, .left_to_reader = true },
+	[KEY_CONFIG] = { .begins = "config", .remembered = true },
+	[KEY_POOL] = { .begins = KEYS_POOL, .remembered = true },
+	[KEY_EXTENT] = { .begins = KEYS_EXTENT, .remembered = true, .lingers = true },
+	[KEY_BLOCK] = { .begins = KEYS_BLOCK, .lingers = true },
+	[KEY_NODE] = { .begins = KEYS_NODE, .lingers = true },
+	[KEY_SPEC] = { .begins = KEYS_SPEC, .remembered_own = true },
+	[KEY_PEER] = { .begins = KEYS_PEER },
+	[KEY_FILTER] = { .begins = KEYS_FILTER },
+	[KEY_STATIC_ROUTE] = { .begins = KEYS_STATIC_ROUTE, .left_to_reader = true },
 };
 
 void records_key(enum key_kind kind, const char *name, char text[KEY_TEXT])
