@@ -69,6 +69,8 @@ def test_numbers_move_and_promtool_likes_them(lab, build, etcd):
 
     # A route is taken away, a reload is needed, the pod goes.
     a.node.run(["ip", "route", "del", f"{pod.address}/32"])
+    wait_until(lambda: a.agent.metrics()['roost_kernel_repairs_total{kind="route"}'] >= 1, 10,
+               "the repair, before the pod and its route go")
     site.put("config", bgp={"holdTime": 60})
     pod.delete()
 
