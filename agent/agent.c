@@ -680,6 +680,7 @@ static int open_leases(struct agent *a, struct err *err)
 static int open_etcd(struct agent *a, struct err *warning, struct err *err)
 {
 	a->server = "etcd";
+	store_check_transport(&a->settings->etcd, a->health);
 	return store_open(a->event, &a->settings->etcd, a->identity.name, &a->store, warning, err);
 }
 

@@ -109,6 +109,7 @@ static int open_store(struct controller *c, struct err *err)
 		return r;
 	if (warning.text[0])
 		log_warning("controller", "%s", warning.text);
+	store_check_transport(&c->settings->etcd, c->health);
 	store_on_notice(c->store, on_notice, c);
 	return 0;
 }

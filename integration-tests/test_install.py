@@ -554,7 +554,7 @@ def test_what_the_manifests_run_is_what_the_scripts_take(host, build):
     assert host.files() == [".roost-also", "10-roost.conflist", "loopback", "portmap", "roost", "roost-ipam"]
 
 
-def test_roostctl_in_the_pod_needs_no_flags(node, etcd, build):
+def test_roostctl_in_the_pod_needs_no_flags(lab, node, build):
     """`kubectl exec ds/roost -c agent -- roostctl ...`: the container's environment and mounts, and nothing else."""
     docs = documents("roost.yaml")
     spec = docs["DaemonSet", "roost"]["spec"]["template"]["spec"]
@@ -562,9 +562,14 @@ def test_roostctl_in_the_pod_needs_no_flags(node, etcd, build):
     values = {"spec.nodeName": "the-node"}
     env = {e["name"]: e.get("value") or values[e["valueFrom"]["fieldRef"]["fieldPath"]] for e in agent["env"]}
     config, = [m["mountPath"] for m in agent["volumeMounts"] if m["name"] == "config"]
+    secret, = [m["mountPath"] for m in agent["volumeMounts"] if m["name"] == "etcd"]
+    etcd = lab.etcd(tls=True)
     etcd.join(node)
+    for name, file in (("ca.crt", etcd.authority.cert), ("tls.crt", etcd.client_certificate.cert),
+                       ("tls.key", etcd.client_certificate.key)):
+        node.write(f"{secret}/{name}", pathlib.Path(file).read_text(), 0o400)
     for name, text in docs["ConfigMap", "roost"]["data"].items():
-        text = text.replace("http://10.0.0.1:2379", etcd.endpoints)
+        text = text.replace("https://10.0.0.1:2379", etcd.endpoints)
         # There is no BIRD beside it here.
         node.write(f"{config}/{name}", text.replace('{\n  "etcd"', '{\n  "birdConfig": "none", "etcd"'))
     pool(etcd)

@@ -229,6 +229,8 @@ class EtcdCluster:
             flags += ["--etcd-cacert", self.authority.cert,
                       "--etcd-cert", self.client_certificate.cert,
                       "--etcd-key", self.client_certificate.key]
+        else:
+            flags += ["--etcd-insecure"]
         if self.auth:
             password = self.lab.dir / "etcd-password"
             password.write_text(PASSWORD + "\n")

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "lib/base/auto.h"
+
 static const char unix_scheme[] = "unix://";
 
 static int parse_unix(const char *whose, struct endpoint *ret, struct err *err)
@@ -49,6 +51,31 @@ void endpoint_done(struct endpoint *e)
 	free(e->name);
 	free(e->url);
 	free(e->unix_path);
+}
+
+bool endpoint_is_plain(const char *text, size_t n)
+{
+	static const char *const local[] = { "127.", "localhost", "[::1]" };
+	static const char http[] = "http://";
+
+	if (n < strlen(http) || strncmp(text, http, strlen(http)) != 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(local); i++)
+		if (strncmp(text + strlen(http), local[i], strlen(local[i])) == 0)
+			return false;
+	return true;
+}
+
+const char *endpoints_plain(const char *text, size_t *ret_len)
+{
+	for (size_t n;; text += n + 1) {
+		n = strcspn(text, ",");
+		*ret_len = n;
+		if (endpoint_is_plain(text, n))
+			return text;
+		if (!text[n])
+			return NULL;
+	}
 }
 
 size_t endpoints_count(const char *text)

@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "lib/base/err.h"
 
 struct endpoint {
@@ -19,6 +21,10 @@ struct endpoint {
 int endpoint_parse(const char *text, size_t len, const char *whose, struct endpoint *ret,
 		   struct err *err);
 void endpoint_done(struct endpoint *e);
+/* Whether the first n letters are http:// on another machine: what is sent there can be read on the way. */
+bool endpoint_is_plain(const char *text, size_t n);
+/* The first such one of a list, or NULL. */
+const char *endpoints_plain(const char *text, size_t *ret_len);
 /* How many a list names; at least 1. */
 size_t endpoints_count(const char *text);
 /* Which of n is tried first by whom: spreads nodes over servers. NULL: the first. */

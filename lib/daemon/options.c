@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/base/endpoint.h"
 #include "lib/base/files.h"
 #include "lib/base/nearest.h"
 #include "lib/json/json.h"
@@ -590,6 +591,9 @@ int key_prefix_check(const char *text, struct err *err)
 
 int options_check_etcd(const struct etcd_settings *s, struct err *err)
 {
+	const char *plain;
+	size_t len;
+
 	if (!*s->cert != !*s->key)
 		return err_set(err, -EINVAL,
 			       "--etcd-cert and --etcd-key go together: %s is missing",
@@ -598,5 +602,12 @@ int options_check_etcd(const struct etcd_settings *s, struct err *err)
 		return err_set(err, -EINVAL,
 			       "--etcd-user and --etcd-password-file go together: %s is missing",
 			       *s->user ? "--etcd-password-file" : "--etcd-user");
+	plain = endpoints_plain(s->endpoints, &len);
+	if (*s->user && plain && !s->insecure)
+		return err_set(
+			err, -EINVAL,
+			"--etcd-user: the password would go to %.*s in clear text; use https:// "
+			"(docs/SECURITY.md), or --etcd-insecure to accept that",
+			(int)len, plain);
 	return 0;
 }

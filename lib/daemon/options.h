@@ -145,6 +145,7 @@ extern const char *const log_format_choices[];
 struct etcd_settings {
 	const char *endpoints, *cacert, *cert, *key, *user, *password_file;
 	const char *prefix;
+	uint32_t insecure;
 };
 
 /* The program's struct has a "struct etcd_settings etcd". */
@@ -163,6 +164,9 @@ struct etcd_settings {
 		  .help = "etcd's user; together with --etcd-password-file" },                     \
 		{ OPTION(record, etcd.password_file, "etcd-password-file", PATH),                  \
 		  .argument = "FILE", .help = "its password, in a file that others cannot read" }, \
+		{ OPTION(record, etcd.insecure, "etcd-insecure", FLAG),                            \
+		  .help = "accept http:// to other machines: no warning, and a password may be "   \
+			  "sent" },                                                                \
 	{                                                                                          \
 		OPTION(record, etcd.prefix, "prefix", TEXT),                                       \
 			.initial = "/roost/v1/", .argument = "PREFIX", .check = key_prefix_check,  \
@@ -176,5 +180,5 @@ struct etcd_settings {
 			.initial = "text", .argument = "FORMAT", .choices = log_format_choices,    \
 			.help = "text or json; without it the journal is used where there is one"  \
 	}
-/* -EINVAL when one of a pair is given without the other. */
+/* -EINVAL when one of a pair is given without the other, or a password would be readable on its way. */
 int options_check_etcd(const struct etcd_settings *s, struct err *err);

@@ -292,7 +292,11 @@ static void two_readings_differ_where_they_differ(void **unused)
 }
 
 #define ETCD(c, k, u, p)                                                                           \
-	(&(struct etcd_settings){ .cert = (c), .key = (k), .user = (u), .password_file = (p) })
+	(&(struct etcd_settings){ .endpoints = "https://a:1",                                      \
+				  .cert = (c),                                                     \
+				  .key = (k),                                                      \
+				  .user = (u),                                                     \
+				  .password_file = (p) })
 
 static void halves_of_a_pair_are_refused(void **unused)
 {
@@ -307,6 +311,32 @@ static void halves_of_a_pair_are_refused(void **unused)
 	assert_string_equal(
 		err.text,
 		"--etcd-user and --etcd-password-file go together: --etcd-user is missing");
+}
+
+static void a_password_goes_nowhere_in_clear_text(void **unused)
+{
+	struct etcd_settings s = { .endpoints = "https://a:1,http://10.0.0.1:2379",
+				   .cert = "",
+				   .key = "",
+				   .user = "u",
+				   .password_file = "/p" };
+	static const char *const fine[] = { "https://a:1", "http://127.0.0.1:2379,https://b:1",
+					    "http://localhost:1", "http://[::1]:1",
+					    "unix:///run/etcd.sock" };
+	struct err err;
+
+	assert_int_equal(options_check_etcd(&s, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "would go to http://10.0.0.1:2379 in clear text"));
+	s.insecure = true;
+	assert_int_equal(options_check_etcd(&s, &err), 0);
+	s.insecure = false;
+	for (size_t i = 0; i < ARRAY_SIZE(fine); i++) {
+		s.endpoints = fine[i];
+		assert_int_equal(options_check_etcd(&s, &err), 0);
+	}
+	s.endpoints = "http://10.0.0.1:2379";
+	s.user = s.password_file = "";
+	assert_int_equal(options_check_etcd(&s, &err), 0);
 }
 
 /* --- the loader ----------------------------------------------------------------------------- */
@@ -467,6 +497,7 @@ int main(void)
 		cmocka_unit_test(the_help_names_each_flag_with_variable_field_and_default),
 		cmocka_unit_test(two_readings_differ_where_they_differ),
 		cmocka_unit_test(halves_of_a_pair_are_refused),
+		cmocka_unit_test(a_password_goes_nowhere_in_clear_text),
 		cmocka_unit_test(the_named_file_is_read_and_must_be_there),
 		cmocka_unit_test(the_usual_file_may_be_missing),
 	};

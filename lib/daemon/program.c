@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/daemon/program.h"
 
+#include "lib/base/endpoint.h"
 #include "lib/base/log_journal.h"
 #include "lib/base/secret.h"
 #include "lib/etcd/store_etcd.h"
@@ -48,4 +49,18 @@ int store_open(sd_event *event, const struct etcd_settings *s, const char *name,
 	if (group_reads)
 		err_set(ret_warning, 0, "%s can be read by its group", s->password_file);
 	return 0;
+}
+
+void store_check_transport(const struct etcd_settings *s, struct health *health)
+{
+	size_t len;
+	const char *plain = s->insecure ? NULL : endpoints_plain(s->endpoints, &len);
+
+	if (plain)
+		health_set(
+			health, "etcd-transport", LOG_LEVEL_WARNING,
+			"%.*s is used without TLS: other machines on the way can read and change "
+			"every record; use https:// (docs/SECURITY.md), or --etcd-insecure to "
+			"accept that",
+			(int)len, plain);
 }

@@ -8,6 +8,7 @@
 
 #include <systemd/sd-event.h>
 
+#include "lib/daemon/health.h"
 #include "lib/daemon/options.h"
 #include "lib/store/store.h"
 
@@ -23,3 +24,5 @@ int program_tell(char *text);
  */
 int store_open(sd_event *event, const struct etcd_settings *settings, const char *name,
 	       struct store **ret, struct err *ret_warning, struct err *err);
+/* Health part "etcd-transport": http:// to other machines, unless that was accepted. */
+void store_check_transport(const struct etcd_settings *s, struct health *health);
