@@ -9,7 +9,6 @@
 
 #include "agent/clean.h"
 #include "agent/kernel/reaper.h"
-#include "agent/node/lock.h"
 #include "agent/node/pin.h"
 #include "lib/base/clock.h"
 #include "lib/base/files.h"
@@ -870,15 +869,10 @@ static int open_monitor(struct agent *a)
 static int start(struct agent *a, struct err *err)
 {
 	static const struct lifecycle_handlers handlers = { on_stop, on_reload };
-	int r = lock_take(NULL, &a->lock, err);
-	int run;
+	int r = lock_take(a->settings->run_dir, NULL, &a->lock, err);
 
 	if (r < 0)
 		return r;
-	run = dir_open(a->settings->run_dir);
-	if (run < 0)
-		return err_set(err, run, "%s: %s", a->settings->run_dir, strerror(-run));
-	close(run);
 	/* Early: the child keeps what the agent holds now. */
 	r = reaper_new(&a->reaper);
 	r = r < 0 ? r : sd_event_default(&a->event);
@@ -935,7 +929,7 @@ int agent_new(struct settings *settings, int argc, char *const *argv, struct age
 	a->settings = settings;
 	a->argc = argc;
 	a->argv = argv;
-	a->lock = -1;
+	a->lock = (struct lock)LOCK_NONE;
 	/* Exact: a restart within the second must not look like the same agent, whose fence stands.
 	 */
 	clock_utc_exact(a->started);
@@ -983,7 +977,6 @@ void agent_free(struct agent *a)
 	timers_loop_free(TAKE(a->timers));
 	lifecycle_free(TAKE(a->lifecycle));
 	sd_event_unref(TAKE(a->event));
-	if (a->lock >= 0)
-		close(a->lock);
+	lock_drop(&a->lock);
 	free(a);
 }

@@ -16,6 +16,7 @@
 #include "agent/bird/routing.h"
 #include "agent/firewall/firewall.h"
 #include "agent/node/identity.h"
+#include "agent/node/lock.h"
 #include "agent/node/network_config.h"
 #include "agent/node/register.h"
 #include "agent/node/report.h"
@@ -64,7 +65,7 @@ struct agent {
 	bool addresses_known, opened; /* the kernel's part may remove what is surplus */
 	struct timer identify;
 	char started[TIME_TEXT];
-	int lock;
+	struct lock lock;
 	const char *server; /* part of health, and flag: "etcd" or "lease-server" */
 	bool connected;
 	char etcd_error[256];

@@ -233,8 +233,8 @@ static int clean_settings(const char *run_dir, struct err *err)
 
 int clean(const struct settings *s, struct err *err)
 {
-	AUTO(close) int lock = -1;
-	int r = lock_take(NULL, &lock, err);
+	AUTO_DONE(lock_drop) struct lock lock = LOCK_NONE;
+	int r = lock_take(s->run_dir, NULL, &lock, err);
 
 	r = r ?: check_bird(s, err);
 	r = r ?: clean_kernel(err);

@@ -106,10 +106,37 @@ def test_the_clusters_log_level_goes_before_the_agents_own(etcd, agents):
 
 def test_one_agent_per_namespace(agent):
     said = refused(agent, "--run-dir", "/run/other", "--node", "n9")
-    assert f"process {agent.process.pid}," in said and "@roost-agent" in said
+    assert f"process {agent.process.pid}," in said and "/run/roost/agent-net-" in said
+    said = refused(agent, "--clean")
+    assert f"process {agent.process.pid}," in said and "/run/roost/agent.lock" in said
     assert agent.status()["ready"]
     agent.kill()
     agent.start()  # the lock dies with its holder
+
+
+def test_no_local_user_can_keep_the_agent_from_starting(agent):
+    """What any user can take: the name that was the lock, and whatever file it can open."""
+    agent.stop()
+    take = """
+import fcntl, os, socket, sys, time
+os.setgid(65534); os.setuid(65534)
+s = socket.socket(socket.AF_UNIX); s.bind("\\0roost-agent"); s.listen()
+held = []
+for name in os.popen("ls -d /run/roost/agent* /run/roost 2>/dev/null").read().split():
+    try:
+        f = os.open(name, os.O_RDONLY); fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB); held.append(name)
+    except OSError:
+        pass
+print("held", held, flush=True)
+time.sleep(60)
+"""
+    user = agent.node.spawn("user", ["python3", "-c", take])
+    user.wait_log("held ")
+    try:
+        agent.start()
+        assert agent.status()["ready"]
+    finally:
+        user.kill()
 
 
 def test_the_socket_answers_before_the_agent_serves(etcd, agents):

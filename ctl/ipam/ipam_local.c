@@ -244,22 +244,6 @@ static int read_files(struct ctl *ctl, struct ipam_local *l, struct err *err)
 
 /* --- the kernel ----------------------------------------------------------------------------- */
 
-/* The agent's lock shows only in its own network namespace. */
-static bool is_agents_namespace(void)
-{
-	AUTO(fclose) FILE *in = fopen("/proc/net/unix", "re");
-	AUTO(free) char *line = NULL;
-	size_t room = 0;
-	bool found = false;
-
-	while (in && !found && getline(&line, &room, in) > 0) {
-		const char *at = strchr(line, '@');
-
-		found = at && strcmp(at, "@" LOCK_NAME "\n") == 0;
-	}
-	return found;
-}
-
 static void forget_links(void *arg)
 {
 	((struct ipam_kernel *)arg)->links.n = 0;
@@ -321,12 +305,12 @@ static int open_kernel(struct netlink **ret, struct err *err)
 	return r < 0 ? err_set(err, r, "netlink: %s", strerror(-r)) : 0;
 }
 
-static int ipam_kernel_read(struct ipam_kernel *ret, struct err *err)
+static int ipam_kernel_read(const char *run_dir, struct ipam_kernel *ret, struct err *err)
 {
 	AUTO(netlink_close) struct netlink *k = NULL;
 	int r;
 
-	if (!is_agents_namespace())
+	if (!lock_is_held_here(run_dir))
 		return err_set(err, -ENXIO, "no agent runs in this network namespace");
 	r = open_kernel(&k, err);
 	return r ?: read_all(k, ret, err);
@@ -413,7 +397,7 @@ static int ask_agent(struct ctl *ctl, struct ipam_local *l, struct err *why)
 
 static int read_node(struct ctl *ctl, struct ipam_local *l, struct err *why, struct err *err)
 {
-	int r = ipam_kernel_read(&l->kernel, why);
+	int r = ipam_kernel_read(ctl->settings->run_dir, &l->kernel, why);
 
 	if (r == -ENOMEM)
 		return r;
