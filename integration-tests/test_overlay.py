@@ -14,6 +14,8 @@ from lab.underlay import Underlay
 
 # A vanished record counts on for a sixth of a minute: a second.
 FLAGS = ("--bird-config", "none", "--minute", "6000")
+# Which MAC follows from this name, before all others.
+THIEF = "16:a3:c1:c2:d1:21"
 V4, V6 = "10.1.0.0/16", "fd10:1::/108"
 
 
@@ -285,6 +287,57 @@ def without_such_a_pool_all_of_it_goes(world):
                     if "proto 114" in r and "via" in r]
         wait_until(lambda: '"reserved"' not in world.site.etcd.ctl(
             "get", "--prefix", f"/roost/v1/host/{m.node.name}/address/"), 30, f"{m}'s addresses")
+
+
+def forwards_to(member, address):
+    return address in member.node.run(["bridge", "fdb", "show", "dev", "roost.vxlan"]).stdout
+
+
+def test_nobody_takes_the_end_of_another(lab, build):
+    """A node or a lease that claims the MAC or the tunnel address of n3 gets none of its packets."""
+    under = Underlay(lab, 1)
+    site = Site(lab, build, under.etcd())
+    site.put("pool/web", cidr=V4, encapsulation="vxlan")
+    a, victim = members = [Member(site, under.node(n, 0), "bird", FLAGS) for n in ("n2", "n3")]
+    for m in members:
+        m.agent.spawn()
+    for m in members:
+        m.agent.wait_ready(60)
+    pods = [m.pod(f"p-{m.node.name}") for m in members]
+    reach(pods)
+    theirs = json.loads(site.etcd.get("/roost/v1/node/n3"))["vtep"]
+    thief = under.node("thief", 0)
+    address = under.addresses(thief)[0]
+    own = {"ipv4": f"{address}/32", "machine": "m", "boot": "b"}
+    lease = f"lease-{address}"
+    attacks = {  # each name is before n3
+        "its MAC": ("a-thief", {**own, "vtep": {"mac": theirs["mac"]}}, "does not follow"),
+        "its address": ("a-thief", {**own, "vtep": {
+            "mac": THIEF, "ipv4": theirs["ipv4"]}}, "outside its own blocks"),
+        "its MAC, by a lease": (lease, {
+            "ipv4": f"{address}/32", "machine": "lease", "boot": "lease",
+            "vtep": {"mac": theirs["mac"]}}, "another node has"),
+        "its address, by a lease": (lease, {
+            "ipv4": f"{address}/32", "machine": "lease", "boot": "lease",
+            "vtep": {"mac": "02:00:00:00:0f:01", "ipv4": theirs["ipv4"]}}, "outside its own blocks"),
+    }
+    for what, (name, record, problem) in attacks.items():
+        ping = SteadyPing(pods[0].pod, pods[1].address, interval=0.01)
+        site.put("block/default/10.1.250.0-26", node=name, pool="web")
+        site.put(f"node/{name}", **record)
+        said = a.agent.wait_health(f"overlay/{name}", timeout=60)
+        assert problem in said, (what, said)
+        assert not forwards_to(a, address), what
+        rows = {r["node"]: r for r in Ctl(a.node, build).json("overlay")}
+        assert problem in rows[name]["problem"] and rows["n3"]["way"] == "tunnel", (what, rows)
+        assert ping.stop() == [], what
+        for key in (f"node/{name}", "block/default/10.1.250.0-26"):
+            site.delete(key)
+        a.agent.wait_well(f"overlay/{name}", timeout=60)
+    # Who claims nothing of another is believed.
+    site.put("block/default/10.1.250.0-26", node="a-thief", pool="web")
+    site.put("node/a-thief", **own, vtep={"mac": THIEF, "ipv4": "10.1.250.0"})
+    wait_until(lambda: forwards_to(a, address), 30, "an honest node to be reached")
 
 
 def test_a_node_in_both(lab, etcd, build, bird_program):

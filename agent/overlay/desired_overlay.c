@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/model/lease_holder.h"
 #include "lib/model/vtep.h"
 
 #define ETHERNET_MTU 1500
@@ -17,12 +18,18 @@ const char *overlay_trouble_text(enum overlay_trouble trouble)
 	static const char *const texts[] = {
 		[OVERLAY_NO_RECORD] = "has blocks of the overlay, but no record node/ in etcd: is "
 				      "its agent running?",
-		[OVERLAY_NO_TUNNEL] = "has told no tunnel in its record yet: does its agent run, "
-				      "and know the overlay?",
+		[OVERLAY_NO_TUNNEL] = "reports no tunnel in its record yet: does its agent run, "
+				      "and does it support the overlay?",
 		[OVERLAY_APART] = "has no address of a family that this node has: give both an "
 				  "IPv4 or an IPv6 address",
-		[OVERLAY_SAME_MAC] = "has told a tunnel MAC that is another node's: every node "
-				     "needs its own",
+		[OVERLAY_SAME_MAC] = "reports a tunnel MAC that another node has: every node needs "
+				     "its own",
+		[OVERLAY_FOREIGN_MAC] = "reports a tunnel MAC that does not follow from its name: "
+					"restart its agent; if that does not correct the record, "
+					"find out who writes it",
+		[OVERLAY_FOREIGN_ADDRESS] = "reports a tunnel address outside its own blocks: "
+					    "restart its agent; if that does not correct the "
+					    "record, find out who writes it",
 	};
 
 	return texts[trouble];
@@ -56,6 +63,7 @@ struct making {
 	struct overlay_plan plan;
 	uint32_t *remote_of; /* by node of the input: number of the remote, from 1; 0: none */
 	bool *has_blocks;    /* by node of the input */
+	uint8_t *vtep_owned; /* by node of the input: a bit per family of OVERLAY_FAMILIES */
 	size_t room;         /* of plan.troubled */
 };
 
@@ -104,17 +112,29 @@ static int add_trouble(struct making *m, const char *node, enum overlay_trouble 
 	return 0;
 }
 
+/* Of any pool: a tunnel's address may be of one that is no longer in the overlay. */
+static void note_vtep_owner(struct making *m, ssize_t i, const struct prefix *block)
+{
+	const struct node_vtep *vtep = &m->in->nodes[i]->vtep;
+
+	if (vtep->ipv4.family && prefix_contains(block, &vtep->ipv4))
+		m->vtep_owned[i] |= 1U << OVERLAY_IPV4;
+	if (vtep->ipv6.family && prefix_contains(block, &vtep->ipv6))
+		m->vtep_owned[i] |= 1U << OVERLAY_IPV6;
+}
+
 static int find_holders(struct making *m)
 {
 	const struct overlay_input *in = m->in;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < in->n_blocks; i++) {
-		ssize_t node;
+		ssize_t node = node_of(in, in->blocks[i]);
 
+		if (node >= 0)
+			note_vtep_owner(m, node, &in->blocks[i]->block);
 		if (!pool_of(in, in->blocks[i]))
 			continue;
-		node = node_of(in, in->blocks[i]);
 		if (node < 0)
 			r = add_trouble(m, in->blocks[i]->node, OVERLAY_NO_RECORD);
 		else
@@ -150,9 +170,38 @@ static struct kernel_remote remote_of(const struct node *n, sa_family_t family)
 	};
 }
 
-/* For finding those of one MAC: the first by name keeps it. */
+/*
+ * A MAC or an address of another node would draw that node's traffic. An agent's MAC follows from
+ * its name; a lease's is the client's own, which another program made.
+ */
+static int drop_false_ends(struct making *m)
+{
+	const struct overlay_input *in = m->in;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < in->n_nodes; i++) {
+		const struct node *n = in->nodes[i];
+		const struct mac derived = vtep_mac(n->name);
+
+		if (!m->has_blocks[i])
+			continue;
+		if (!node_is_lease(n) && has_mac(&n->vtep.mac) &&
+		    memcmp(&n->vtep.mac, &derived, sizeof(derived)) != 0)
+			r = add_trouble(m, n->name, OVERLAY_FOREIGN_MAC);
+		else if ((n->vtep.ipv4.family && !(m->vtep_owned[i] & 1U << OVERLAY_IPV4)) ||
+			 (n->vtep.ipv6.family && !(m->vtep_owned[i] & 1U << OVERLAY_IPV6)))
+			r = add_trouble(m, n->name, OVERLAY_FOREIGN_ADDRESS);
+		else
+			continue;
+		m->has_blocks[i] = false;
+	}
+	return r;
+}
+
+/* For finding those of one MAC: an agent keeps it before a lease, else the first by name. */
 struct mac_owner {
 	struct mac mac;
+	bool lease;
 	uint32_t node;
 };
 
@@ -161,6 +210,7 @@ static int by_mac(const void *a, const void *b)
 	const struct mac_owner *x = a, *y = b;
 	int c = memcmp(&x->mac, &y->mac, sizeof(x->mac));
 
+	c = c ?: x->lease - y->lease;
 	return c ?: (x->node > y->node) - (x->node < y->node);
 }
 
@@ -176,7 +226,8 @@ static int drop_equal_macs(struct making *m)
 		return -ENOMEM;
 	for (size_t i = 0; i < in->n_nodes; i++)
 		if (m->has_blocks[i] && has_mac(&in->nodes[i]->vtep.mac))
-			v[n++] = (struct mac_owner){ in->nodes[i]->vtep.mac, (uint32_t)i };
+			v[n++] = (struct mac_owner){ in->nodes[i]->vtep.mac,
+						     node_is_lease(in->nodes[i]), (uint32_t)i };
 	qsort(v, n, sizeof(*v), by_mac);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		bool again = i && memcmp(&v[i].mac, &v[i - 1].mac, sizeof(own)) == 0;
@@ -342,12 +393,19 @@ int desired_overlay(const struct overlay_input *in, struct overlay_plan *ret)
 {
 	AUTO(free) uint32_t *remotes = calloc(in->n_nodes ?: 1, sizeof(*remotes));
 	AUTO(free) bool *has_blocks = calloc(in->n_nodes ?: 1, sizeof(*has_blocks));
-	struct making m = { .in = in, .remote_of = remotes, .has_blocks = has_blocks };
-	int r = remotes && has_blocks ? 0 : -ENOMEM;
+	AUTO(free) uint8_t *vtep_owned = calloc(in->n_nodes ?: 1, sizeof(*vtep_owned));
+	struct making m = {
+		.in = in,
+		.remote_of = remotes,
+		.has_blocks = has_blocks,
+		.vtep_owned = vtep_owned,
+	};
+	int r = remotes && has_blocks && vtep_owned ? 0 : -ENOMEM;
 
 	if (r == 0 && in->n_pools) {
 		make_tunnels(&m);
 		r = find_holders(&m);
+		r = r ?: drop_false_ends(&m);
 		r = r ?: drop_equal_macs(&m);
 		r = r ?: make_remotes(&m);
 		r = r ?: make_blocks(&m);

@@ -7,9 +7,10 @@
  *                                                     `──> troubles ─> health, roostctl
  *
  * Pure, and follows from the records alone. A node counts as a remote while it
- * has a block of a pool with an encapsulation. Two nodes meet over IPv4 if both
- * have such an address, else over IPv6. What cannot be reached is left out and
- * named; the rest is not concerned.
+ * has a block of a pool with an encapsulation, and while its record claims nothing
+ * that is another's: an agent's MAC follows from its name, and the tunnel's addresses
+ * lie in its own blocks. Two nodes meet over IPv4 if both have such an address, else
+ * over IPv6. What cannot be reached is left out and named; the rest is not concerned.
  */
 #pragma once
 
@@ -41,10 +42,12 @@ struct overlay_input {
 };
 
 enum overlay_trouble {
-	OVERLAY_NO_RECORD, /* node/<node> is not there */
-	OVERLAY_NO_TUNNEL, /* it names no tunnel */
-	OVERLAY_APART,     /* no family in common */
-	OVERLAY_SAME_MAC   /* as another's, or ours */
+	OVERLAY_NO_RECORD,      /* node/<node> is not there */
+	OVERLAY_NO_TUNNEL,      /* it names no tunnel */
+	OVERLAY_APART,          /* no family in common */
+	OVERLAY_SAME_MAC,       /* as another's, or ours */
+	OVERLAY_FOREIGN_MAC,    /* an agent's that does not follow from its name */
+	OVERLAY_FOREIGN_ADDRESS /* the tunnel's address lies in no block of the node */
 };
 /* What it means for who reads it, to follow "node x ". */
 const char *overlay_trouble_text(enum overlay_trouble trouble);

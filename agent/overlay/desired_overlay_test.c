@@ -46,6 +46,15 @@ static struct node node(const char *name, const char *ipv4, const char *ipv6)
 			      .vtep = { .mac = vtep_mac(name) } };
 }
 
+static struct node lease(const char *name, const char *ipv4, const char *mac_of)
+{
+	return (struct node){ .name = name,
+			      .ipv4 = prefix(ipv4),
+			      .machine = "lease",
+			      .boot = "lease",
+			      .vtep = { .mac = vtep_mac(mac_of) } };
+}
+
 static struct block_place block(const char *text, const char *owner, const char *pool)
 {
 	return (struct block_place){ prefix(text), owner, pool };
@@ -89,7 +98,7 @@ static void show(const struct overlay_plan *p)
 		say("%s of %s%s\n", prefix_print(&p->blocks[i].block, a),
 		    p->names[p->blocks[i].remote], p->blocks[i].may_be_direct ? " direct" : "");
 	for (size_t i = 0; i < p->n_troubled; i++)
-		say("no %s: %.24s\n", p->troubled[i].node,
+		say("no %s: %.34s\n", p->troubled[i].node,
 		    overlay_trouble_text(p->troubled[i].trouble));
 }
 
@@ -198,7 +207,7 @@ static void nodes_meet_over_ipv4_if_both_have_it_else_over_ipv6(void **unused)
 	       "tunnel 192.0.2.1 vni 4096 port 4789 mtu 1450\n"
 	       "remote both at 192.0.2.2 vtep 10.1.0.0\n"
 	       "10.1.0.0/26 of both\n"
-	       "no six: has no address of a fami\n");
+	       "no six: has no address of a family that th\n");
 }
 
 /* The other end is met over IPv6 and has no block yet: it may send first. */
@@ -231,10 +240,73 @@ static void what_cannot_be_reached_is_named_and_the_rest_goes_on(void **unused)
 	       "tunnel 192.0.2.1 vni 4096 port 4789 mtu 1450\n"
 	       "remote a at 192.0.2.2 vtep 10.1.0.64\n"
 	       "10.1.0.64/26 of a\n"
-	       "no b: has told no tunnel in it\n"
-	       "no c: has told a tunnel MAC th\n"
-	       "no d: has told a tunnel MAC th\n"
-	       "no gone: has blocks of the overla\n");
+	       "no b: reports no tunnel in its record ye\n"
+	       "no c: reports a tunnel MAC that does not\n"
+	       "no d: reports a tunnel MAC that does not\n"
+	       "no gone: has blocks of the overlay, but no \n");
+}
+
+/* A lease client's MAC is its own choice; an agent that has the same one comes later or earlier. */
+static void a_lease_takes_no_mac_of_an_agent_or_of_an_earlier_lease(void **unused)
+{
+	struct node nodes[] = { node("a", "192.0.2.2/24", NULL),
+				lease("lease-192.0.2.3", "192.0.2.3/32", "a"),
+				lease("lease-192.0.2.4", "192.0.2.4/32", "me"),
+				lease("lease-192.0.2.5", "192.0.2.5/32", "free"),
+				lease("lease-192.0.2.6", "192.0.2.6/32", "free"),
+				node("n", "192.0.2.7/24", NULL),
+				lease("nolease-192.0.2.8", "192.0.2.8/32", "free") };
+	struct block_place blocks[] = {
+		block("10.1.0.0/26", "a", "web"),
+		block("10.1.0.64/26", "lease-192.0.2.3", "web"),
+		block("10.1.0.128/26", "lease-192.0.2.4", "web"),
+		block("10.1.0.192/26", "lease-192.0.2.5", "web"),
+		block("10.1.1.0/26", "lease-192.0.2.6", "web"),
+		block("10.1.1.64/26", "n", "web"),
+		block("10.1.1.128/26", "nolease-192.0.2.8", "web"),
+	};
+
+	/* By name the lease would come before this agent. */
+	nodes[1].vtep.mac = vtep_mac("n");
+	EXPECT(V4, nodes, blocks,
+	       "tunnel 192.0.2.1 vni 4096 port 4789 mtu 1450\n"
+	       "remote a at 192.0.2.2 vtep 10.1.0.0\n"
+	       "remote lease-192.0.2.5 at 192.0.2.5 vtep 10.1.0.192\n"
+	       "remote n at 192.0.2.7 vtep 10.1.1.64\n"
+	       "10.1.0.0/26 of a\n"
+	       "10.1.0.192/26 of lease-192.0.2.5\n"
+	       "10.1.1.64/26 of n\n"
+	       "no lease-192.0.2.3: reports a tunnel MAC that another \n"
+	       "no lease-192.0.2.4: reports a tunnel MAC that another \n"
+	       "no lease-192.0.2.6: reports a tunnel MAC that another \n"
+	       "no nolease-192.0.2.8: reports a tunnel MAC that does not\n");
+}
+
+static void a_tunnel_address_lies_in_the_nodes_own_blocks(void **unused)
+{
+	struct node nodes[] = { node("a", "192.0.2.2/24", NULL), node("b", "192.0.2.3/24", NULL),
+				node("c", "192.0.2.4/24", NULL), node("d", "192.0.2.5/24", NULL) };
+	struct block_place blocks[] = {
+		block("10.1.0.0/26", "a", "web"),    block("10.1.0.64/26", "b", "web"),
+		block("10.1.0.128/26", "c", "web"),  block("fd00:1::40/122", "c", "six"),
+		block("10.1.0.192/26", "d", "web"),  block("10.3.0.0/26", "d", "plain"),
+		block("fd00:1::80/122", "a", "six"),
+	};
+
+	nodes[0].vtep.ipv4 = address("10.1.0.0");
+	nodes[1].vtep.ipv4 = address("10.1.0.0"); /* of a */
+	nodes[2].vtep.ipv4 = address("10.1.0.128");
+	nodes[2].vtep.ipv6 = address("fd00:1::80"); /* of a */
+	nodes[3].vtep.ipv4 = address("10.3.0.1");   /* of a pool that left the overlay */
+	EXPECT(V4, nodes, blocks,
+	       "tunnel 192.0.2.1 vni 4096 port 4789 mtu 1450\n"
+	       "remote a at 192.0.2.2 vtep 10.1.0.0 vtep fd00:1::80\n"
+	       "remote d at 192.0.2.5 vtep 10.3.0.1\n"
+	       "10.1.0.0/26 of a\n"
+	       "10.1.0.192/26 of d\n"
+	       "fd00:1::80/122 of a\n"
+	       "no b: reports a tunnel address outside i\n"
+	       "no c: reports a tunnel address outside i\n");
 }
 
 static void config_says_how_the_tunnel_is(void **unused)
@@ -258,6 +330,8 @@ int main(void)
 		cmocka_unit_test(nodes_meet_over_ipv4_if_both_have_it_else_over_ipv6),
 		cmocka_unit_test(a_second_tunnel_is_there_only_for_whom_it_serves),
 		cmocka_unit_test(what_cannot_be_reached_is_named_and_the_rest_goes_on),
+		cmocka_unit_test(a_lease_takes_no_mac_of_an_agent_or_of_an_earlier_lease),
+		cmocka_unit_test(a_tunnel_address_lies_in_the_nodes_own_blocks),
 		cmocka_unit_test(config_says_how_the_tunnel_is),
 	};
 
