@@ -21,6 +21,7 @@ from lab.tls import Authority
 from lab.wait import wait_until
 
 MAC = "02:00:00:00:00:0%d"
+MAC_OF_N1 = "ae:ce:09:56:5a:88"  # follows from the name
 
 
 @pytest.fixture
@@ -189,19 +190,19 @@ def test_reservations_networks_and_nodes_with_agents(server, etcd, lab, build):
 
     # A node with an agent: its block is a lease too, which nobody can renew or delete.
     before = c.snapshot()["cursor"]
-    etcd_txn(etcd, {"node/n1": {"ipv4": "192.0.2.1/24", "vtep": {"mac": MAC % 1}},
+    etcd_txn(etcd, {"node/n1": {"ipv4": "192.0.2.1/24", "vtep": {"mac": MAC_OF_N1}},
                     "block/default/10.5.77.0-24": {"node": "n1", "pool": "over"},
                     "host/n1/ipv4/block/default/10.5.77.0-24": {"pool": "over"}})
     added = c.next(before)["events"]
     assert added == [{"type": "added", "lease": {
         "Subnet": "10.5.77.0/24", "Expiration": NEVER, "Attrs": {
             "PublicIP": "192.0.2.1", "BackendType": "vxlan",
-            "BackendData": {"VNI": 4096, "VtepMAC": MAC % 1}}}}]
+            "BackendData": {"VNI": 4096, "VtepMAC": MAC_OF_N1}}}}]
     assert "only its agent" in c.request("DELETE", "/v1/_/leases/10.5.77.0-24").refused(500)
     assert "lease taken" in c.renew({**added[0]["lease"]}).refused(500)
     assert len(listed()) == 1
     cursor = c.snapshot()["cursor"]
-    etcd_txn(etcd, {"node/n1": {"ipv4": "192.0.2.2/24", "vtep": {"mac": MAC % 1}}})
+    etcd_txn(etcd, {"node/n1": {"ipv4": "192.0.2.2/24", "vtep": {"mac": MAC_OF_N1}}})
     assert c.next(cursor)["events"][0]["lease"]["Attrs"]["PublicIP"] == "192.0.2.2"
 
 
@@ -229,7 +230,8 @@ def test_many_clients_of_two_servers_get_a_subnet_each(lab, etcd, build):
     addresses = [f"198.51.100.{i}" for i in range(1, 51)]
     # Everybody asks both servers at once, as one whose first reply got lost; 64 subnets for 50.
     with concurrent.futures.ThreadPoolExecutor(40) as pool:
-        jobs = [(a, pool.submit(c.acquire, a, MAC % 1)) for a in addresses for c in (one, two)]
+        jobs = [(a, pool.submit(c.acquire, a, f"02:00:00:00:01:{i:02x}"))
+                for i, a in enumerate(addresses) for c in (one, two)]
         got = [(a, job.result()) for a, job in jobs]
     by_address = {a: {lease["Subnet"] for x, lease in got if x == a} for a in addresses}
     assert all(len(s) == 1 for s in by_address.values()), by_address
@@ -472,22 +474,45 @@ class Flanneld:
         return "asked again"
 
 
+def test_nobody_gets_the_mac_of_another(server, etcd):
+    """Other clients would send that node's packets to whoever has its MAC."""
+    c = LeaseClient(server)
+    etcd_txn(etcd, {"node/n1": {"ipv4": "192.0.2.1/24"}})
+    victim = c.acquire("192.0.2.5", MAC % 5)
+    cursor = c.snapshot()["cursor"]
+    for mac, owner in ((MAC % 5, "lease-192.0.2.5"), (MAC_OF_N1, "n1")):
+        said = c.request("POST", "/v1/_/leases", c.attrs("192.0.2.6", mac)).refused(500)
+        assert f"{mac} is the tunnel MAC of node {owner}" in said
+    mine = c.acquire("192.0.2.6", MAC % 6)
+    said = c.renew({**mine, "Attrs": c.attrs("192.0.2.6", MAC % 5)}).refused(500)
+    assert "tunnel MAC of node lease-192.0.2.5" in said
+    data = {"VNI": 1, "VtepMAC": MAC % 6, "vtepmac": MAC % 5}
+    said = c.request("POST", "/v1/_/leases", {**c.attrs("192.0.2.6", MAC % 6), "BackendData": data})
+    assert "only in case" in said.refused(400)
+    assert c.acquire("192.0.2.5", MAC % 5)["Subnet"] == victim["Subnet"]
+    # A node's record that claims the MAC of another is not shown to clients.
+    etcd_txn(etcd, {"node/n2": {"ipv4": "192.0.2.2/24", "vtep": {"mac": MAC_OF_N1}},
+                    "block/default/10.5.78.0-24": {"node": "n2", "pool": "over"}})
+    assert "10.5.78.0/24" not in c.subnets()
+    assert all("removed" != e["type"] for e in c.next(cursor)["events"])
+
+
 def test_a_node_that_gives_back_one_of_several_blocks_stays_reachable(server, etcd):
     key = lambda i: f"10.5.{i}.0-24"
-    etcd_txn(etcd, {"node/n1": {"ipv4": "192.0.2.1/24", "vtep": {"mac": MAC % 1}}, **{
+    etcd_txn(etcd, {"node/n1": {"ipv4": "192.0.2.1/24", "vtep": {"mac": MAC_OF_N1}}, **{
         k: v for i in (1, 2) for k, v in {
             f"block/default/{key(i)}": {"node": "n1", "pool": "over"},
             f"host/n1/ipv4/block/default/{key(i)}": {"pool": "over"}}.items()}})
     c = LeaseClient(server)
     wait_until(lambda: len(c.subnets()) == 2, 10, "both blocks")
     flanneld = Flanneld(c, "192.0.2.5", MAC % 5)
-    assert flanneld.fdb[MAC % 1] == "192.0.2.1"
+    assert flanneld.fdb[MAC_OF_N1] == "192.0.2.1"
     etcd_txn(etcd, (), [f"block/default/{key(2)}", f"host/n1/ipv4/block/default/{key(2)}"])
     flanneld.follow()
-    assert "10.5.2.0/24" not in flanneld.leases and flanneld.fdb[MAC % 1] == "192.0.2.1"
+    assert "10.5.2.0/24" not in flanneld.leases and flanneld.fdb[MAC_OF_N1] == "192.0.2.1"
     etcd_txn(etcd, (), [f"block/default/{key(1)}", f"host/n1/ipv4/block/default/{key(1)}"])
     flanneld.follow()
-    assert MAC % 1 not in flanneld.fdb
+    assert MAC_OF_N1 not in flanneld.fdb
 
 
 @pytest.mark.limit(120)

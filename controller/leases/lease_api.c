@@ -6,6 +6,7 @@
 
 #include "lib/json/json.h"
 #include "lib/lease/lease_reply.h"
+#include "lib/model/vtep.h"
 
 #define VXLAN "vxlan"
 
@@ -150,6 +151,18 @@ static int read_subnet(struct json_at at, struct prefix *ret)
 	return r < 0 ? r : 0;
 }
 
+/* A client in Go reads a name in any case: what was not checked would be the MAC that it takes. */
+static int refuse_other_spelling(struct json_at at)
+{
+	json_object_object_foreach(at.value, name, ignored) {
+		(void)ignored;
+		if (strcasecmp(name, "VtepMAC") == 0 && strcmp(name, "VtepMAC") != 0)
+			return json_wrong(at,
+					  "has a field that differs from \"VtepMAC\" only in case");
+	}
+	return 0;
+}
+
 static int read_backend_data(struct json_at at, struct lease_wish *w)
 {
 	struct json_at mac = json_member(&at, "VtepMAC");
@@ -166,6 +179,9 @@ static int read_backend_data(struct json_at at, struct lease_wish *w)
 		return json_wrong(at, "is longer than %d bytes", LEASE_BACKEND_DATA_MAX);
 	if (strcmp(w->backend_type, VXLAN) != 0)
 		return 0;
+	r = refuse_other_spelling(at);
+	if (r < 0)
+		return r;
 	r = json_read_text(mac, 17, &text);
 	if (r <= 0)
 		return r;
@@ -245,8 +261,13 @@ static int agent_attrs(const struct node *node, const struct config_vxlan *vxlan
 {
 	struct json_out out = { 0 };
 	char mac[MAC_TEXT];
+	struct mac derived;
 
 	if (!node || !mac_is_of_device(&node->vtep.mac))
+		return -ENODATA;
+	/* It would draw the traffic of the node that has this MAC. */
+	derived = vtep_mac(node->name);
+	if (memcmp(&derived, &node->vtep.mac, sizeof(derived)) != 0)
 		return -ENODATA;
 	json_out_open(&out, NULL, '{');
 	json_out_address(&out, "PublicIP",

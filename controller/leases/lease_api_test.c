@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controller/leases/lease_api.h"
+#include "lib/model/vtep.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -137,6 +138,10 @@ static void bodies_that_cannot_be_are_refused_with_their_place(void **unused)
 		       "{\"PublicIP\":\"10.0.0.1\",\"BackendType\":\"vxlan\",\"BackendData\":{"
 		       "\"VtepMAC\":\"01:00:00:00:00:01\"}}",
 		       "field \"BackendData.VtepMAC\"");
+	expect_refused(LEASE_ACQUIRE,
+		       "{\"PublicIP\":\"10.0.0.1\",\"BackendType\":\"vxlan\",\"BackendData\":{"
+		       "\"VtepMAC\":\"02:00:00:00:00:01\",\"vtepMac\":\"02:00:00:00:00:02\"}}",
+		       "only in case");
 	expect_refused(LEASE_RENEW, "{\"Subnet\":\"10.5.34.0/24\"}", "field \"Attrs\": is missing");
 	expect_refused(LEASE_RENEW, "{\"Subnet\":\"fd00::/64\"}", "not an IPv4 subnet");
 	expect_refused(LEASE_RESERVE, "{\"Subnet\":\"10.5.34.1/24\"}", "field \"Subnet\"");
@@ -148,7 +153,7 @@ static void leases_are_spelled_as_clients_read_them(void **unused)
 	struct block block = { .lease = { .backend_type = "vxlan",
 					  .backend_data = "{\"VNI\":1}",
 					  .expires = "2026-11-16T02:45:55Z" } };
-	struct node node = { .vtep = { .mac = { { 2, 0, 0, 0, 0, 1 } } } };
+	struct node node = { .name = "n1", .vtep = { .mac = vtep_mac("n1") } };
 	struct lease_network_config c = { .vxlan = { .vni = 1, .port = 8472 } };
 
 	prefix_parse("10.5.34.0/24", &block.block);
@@ -166,8 +171,8 @@ static void leases_are_spelled_as_clients_read_them(void **unused)
 	assert_int_equal(lease_render(&block, &node, &c.vxlan, &agent, NULL), 0);
 	assert_string_equal(agent, "{\"Subnet\":\"10.5.34.0/"
 				   "24\",\"Attrs\":{\"PublicIP\":\"192.0.2.1\",\"BackendType\":"
-				   "\"vxlan\",\"BackendData\":{\"VNI\":1,\"VtepMAC\":\"02:00:00:00:"
-				   "00:01\"}},\"Expiration\":\"" LEASE_NEVER "\"}");
+				   "\"vxlan\",\"BackendData\":{\"VNI\":1,\"VtepMAC\":\"ae:ce:09:56:"
+				   "5a:88\"}},\"Expiration\":\"" LEASE_NEVER "\"}");
 	prefix_parse("10.5.0.0/16", &c.network);
 	prefix_parse("10.5.1.0/24", &c.first);
 	prefix_parse("10.5.255.0/24", &c.last);

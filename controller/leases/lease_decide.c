@@ -9,6 +9,7 @@
 #include "ipam/allocator/candidates.h"
 #include "lib/base/array.h"
 #include "lib/model/lease_holder.h"
+#include "lib/model/vtep.h"
 
 /* So many guesses by hash before everything that is taken is looked at. */
 #define GUESSES 16
@@ -112,13 +113,41 @@ static void begin(struct deciding *d, const char *subject)
 	d->plan = plans_add(&d->ret->plans, subject);
 }
 
+/*
+ * The node that has this MAC already, in its record or, of an agent, by its name; NULL: none. An
+ * agent's counts before its tunnel is there. A lease keeps its own: mine is not compared.
+ */
+static const char *mac_owner(const struct deciding *d, const struct mac *mac, bool mine)
+{
+	char text[MAC_TEXT];
+
+	mac_print(mac, text);
+	MIRROR_EACH(d->mirror, e, KEYS_NODE) {
+		const char *name = mirrored_name(e);
+		bool lease = lease_holder_is(name);
+		struct mac derived;
+
+		if (strcmp(name, d->holder) == 0)
+			continue;
+		if (lease && !mine && memmem(e->kv.value, e->kv.value_len, text, strlen(text)))
+			return name;
+		if (lease)
+			continue;
+		derived = vtep_mac(name);
+		if (memcmp(&derived, mac, sizeof(derived)) == 0)
+			return name;
+	}
+	return NULL;
+}
+
 /* Compared and put each time, also when nothing in it changes: it is the holder's lock. */
 static enum lease_verdict lock_holder(struct deciding *d, const struct mac *mac)
 {
 	AUTO_DONE(node_done) struct node node = { 0 };
 	AUTO(free) char *value = NULL;
 	const struct mirrored *e;
-	char key[KEY_TEXT];
+	char key[KEY_TEXT], shown[MAC_TEXT];
+	const char *owner;
 
 	if (key_node(key, d->holder) < 0)
 		return REFUSE(d, "%s is not a valid node name", d->holder);
@@ -129,6 +158,13 @@ static enum lease_verdict lock_holder(struct deciding *d, const struct mac *mac)
 	/* Who only reserves says nothing of its tunnel. */
 	if (memcmp(mac, &(struct mac){ { 0 } }, sizeof(*mac)) == 0)
 		mac = &node.vtep.mac;
+	else if ((owner = mac_owner(d, mac, memcmp(mac, &node.vtep.mac, sizeof(*mac)) == 0)))
+		return REFUSE(
+			d,
+			"\"VtepMAC\": %s is the tunnel MAC of node %s; if this machine has a new "
+			"address, delete the lease of its former one: `roostctl lease "
+			"delete SUBNET`",
+			mac_print(mac, shown), owner);
 	if (lease_holder_record(&d->wish->public_ip, mac, d->recovery, &value) < 0)
 		return out_of_memory(d);
 	plan_if_seen(d->plan, d->mirror, key);

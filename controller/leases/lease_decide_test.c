@@ -2,6 +2,7 @@
 #include "controller/leases/lease_decide.h"
 
 #include "controller/leases/lease_world.h"
+#include "lib/model/vtep.h"
 
 #define A      "block/default/10.5.1.0-24"
 #define RECENT "2026-11-17T02:45:00Z"
@@ -20,6 +21,8 @@ static bool is_busy(const char *network, const struct prefix *block, void *arg)
 	return strcmp(prefix_print(block, text), busy_block) == 0;
 }
 
+static const struct mac *posted; /* by the client; NULL: its own */
+
 static enum lease_verdict decide(enum lease_verb verb, const char *subnet, const char *ip,
 				 bool again, struct lease_decision *d, struct err *err)
 {
@@ -36,7 +39,10 @@ static enum lease_verdict decide(enum lease_verb verb, const char *subnet, const
 	}
 	if (ip)
 		assert_int_equal(address_parse(ip, &wish.public_ip), 0);
-	wish.mac = (struct mac){ { 2, 0, 0, 0, 0, 9 } };
+	/* Of 192.0.2.5: 02:00:00:00:00:09. */
+	wish.mac = (struct mac){ { 2, 0, 0, 0, 0, (uint8_t)(wish.public_ip.bytes[3] + 4) } };
+	if (posted)
+		wish.mac = *posted;
 	return lease_decide(view, &call, ip ? &wish : NULL, &the_clock, again, is_busy, NULL, d,
 			    err);
 }
@@ -363,6 +369,26 @@ static void in_a_recovery_holders_say_what_they_hold(void **unused)
 		       (const char *[]){ "if recovery = ", "put " A " ", NULL });
 }
 
+/* Whoever has it gets the traffic of the node that it belongs to. */
+static void a_mac_of_another_node_is_refused(void **unused)
+{
+	const struct mac of_agent = vtep_mac("n2"), of_holder = { { 2, 0, 0, 0, 0, 9 } };
+
+	begin();
+	/* Before its tunnel is there. */
+	put("node/n2", "{\"ipv4\":\"192.0.2.2/24\",\"machine\":\"m\",\"boot\":\"b\"}");
+	put("node/lease-192.0.2.5", OWNER);
+	posted = &of_agent;
+	expect_refused(LEASE_ACQUIRE, NULL, "192.0.2.6", "is the tunnel MAC of node n2");
+	expect_refused(LEASE_ACQUIRE, NULL, "192.0.2.5", "is the tunnel MAC of node n2");
+	posted = &of_holder;
+	expect_refused(LEASE_ACQUIRE, NULL, "192.0.2.6",
+		       "is the tunnel MAC of node lease-192.0.2.5");
+	expect_written(LEASE_ACQUIRE, NULL, "192.0.2.5", (const char *const[]){ "put ", NULL });
+	posted = NULL;
+	expect_written(LEASE_ACQUIRE, NULL, "192.0.2.6", (const char *const[]){ "put ", NULL });
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -372,6 +398,7 @@ int main(void)
 		WITH_VIEW(who_has_a_lease_gets_it_again),
 		WITH_VIEW(a_reservation_goes_first_and_stays_one),
 		WITH_VIEW(what_is_another_s_is_refused),
+		WITH_VIEW(a_mac_of_another_node_is_refused),
 		WITH_VIEW(a_holder_goes_with_its_last_lease),
 		WITH_VIEW(what_is_gone_after_a_try_was_given_back),
 		WITH_VIEW(in_a_recovery_holders_say_what_they_hold),

@@ -58,7 +58,7 @@ static void a_snapshot_has_what_there_is(void **unused)
 	assert_false(lease_view_ready(view));
 	put(A, LEASE("192.0.2.5", THEN));
 	put("block/default/10.9.2.0-24", "{\"node\":\"n1\",\"pool\":\"plain\"}");
-	put("node/n1", "{\"ipv4\":\"192.0.2.1/24\",\"vtep\":{\"mac\":\"02:00:00:00:00:01\"}}");
+	put("node/n1", "{\"ipv4\":\"192.0.2.1/24\",\"vtep\":{\"mac\":\"ae:ce:09:56:5a:88\"}}");
 	put("pool/over", POOL);
 	put("pool/plain", "{\"cidr\":\"10.9.0.0/16\",\"blockSize\":24}");
 	in_sync();
@@ -130,8 +130,8 @@ static void keys_that_are_no_leases_move_the_cursor_only(void **unused)
 #define AGENT(ip)                                                                                  \
 	"{\"type\":\"added\",\"lease\":{\"Subnet\":\"10.5.1.0/24\",\"Attrs\":{\"PublicIP\":\"" ip  \
 	"\",\"BackendType\":\"vxlan\",\"BackendData\":{\"VNI\":4096,\"VtepMAC\":"                  \
-	"\"02:00:00:00:00:01\"}},\"Expiration\":\"0001-01-01T00:00:00Z\"}}"
-#define NODE(ip) "{\"ipv4\":\"" ip "/24\",\"vtep\":{\"mac\":\"02:00:00:00:00:01\"}}"
+	"\"ae:ce:09:56:5a:88\"}},\"Expiration\":\"0001-01-01T00:00:00Z\"}}"
+#define NODE(ip) "{\"ipv4\":\"" ip "/24\",\"vtep\":{\"mac\":\"ae:ce:09:56:5a:88\"}}"
 
 static void blocks_of_agents_follow_their_nodes(void **unused)
 {
@@ -151,11 +151,26 @@ static void blocks_of_agents_follow_their_nodes(void **unused)
 		     "{\"type\":\"removed\",\"lease\":{\"Subnet\":\"10.5.1.0/24\"}}", start + 4);
 }
 
+/* Its MAC would draw the traffic of the node that it belongs to. */
+static void an_agent_with_a_mac_that_is_not_its_own_has_no_lease(void **unused)
+{
+	int64_t start;
+
+	begin();
+	put(A, "{\"node\":\"n1\",\"pool\":\"over\"}");
+	put("node/n1", NODE("192.0.2.1"));
+	lease_view_settle(view);
+	start = now;
+	put("node/n1", "{\"ipv4\":\"192.0.2.1/24\",\"vtep\":{\"mac\":\"e6:9a:75:7c:8e:83\"}}");
+	expect_after("default", start, NULL,
+		     "{\"type\":\"removed\",\"lease\":{\"Subnet\":\"10.5.1.0/24\"}}", start + 1);
+}
+
 #define BLOCK_OF_N1 "{\"node\":\"n1\",\"pool\":\"over\"}"
 #define AGENT_AT(n)                                                                                \
 	"{\"type\":\"added\",\"lease\":{\"Subnet\":\"10.5." #n                                     \
 	".0/24\",\"Attrs\":{\"PublicIP\":\"192.0.2.1\",\"BackendType\":\"vxlan\","                 \
-	"\"BackendData\":{\"VNI\":4096,\"VtepMAC\":\"02:00:00:00:00:01\"}},\"Expiration\":"        \
+	"\"BackendData\":{\"VNI\":4096,\"VtepMAC\":\"ae:ce:09:56:5a:88\"}},\"Expiration\":"        \
 	"\"0001-01-01T00:00:00Z\"}}"
 
 static void behind_a_removed_lease_come_those_that_its_holder_still_has(void **unused)
@@ -321,6 +336,7 @@ int main(void)
 		WITH_VIEW(what_one_revision_changes_travels_together),
 		WITH_VIEW(keys_that_are_no_leases_move_the_cursor_only),
 		WITH_VIEW(blocks_of_agents_follow_their_nodes),
+		WITH_VIEW(an_agent_with_a_mac_that_is_not_its_own_has_no_lease),
 		WITH_VIEW(networks_come_and_go_with_their_pools),
 		WITH_VIEW(the_first_pool_that_gives_is_chosen),
 		WITH_VIEW(only_so_much_is_remembered),
