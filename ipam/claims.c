@@ -285,11 +285,18 @@ static void owner_of(const struct claims_call *c, const struct store_kv *kv, cha
 		snprintf(owner, NODE_NAME_TEXT, "%s", block.node);
 }
 
-/* The block is there. Ours: an earlier claim of this node whose reply nobody waited for. */
-static void block_exists(struct claims_call *c, const struct store_kv *kv)
+/*
+ * The block's record is not what was compared. Ours: an earlier claim of this node whose reply nobody
+ * waited for. Absent: the record that was to be replaced is gone.
+ */
+static void block_differs(struct claims_call *c, const struct store_kv *kv)
 {
 	char owner[NODE_NAME_TEXT];
 
+	if (!kv) {
+		deliver_outcome(c, CLAIM_STALE, "the block's record was deleted meanwhile");
+		return;
+	}
 	owner_of(c, kv, owner);
 	if (strcmp(owner, c->claims->config.node) == 0)
 		deliver_done(c, kv->mod_revision, 0);
@@ -322,7 +329,7 @@ static void refused(struct claims_call *c, const struct store_reply *reply)
 	if (!node || node->mod_revision != c->fence)
 		deliver_outcome(c, CLAIM_STALE, "our node record has changed");
 	else if (!is_as_compared(c, block))
-		block_exists(c, block);
+		block_differs(c, block);
 	else
 		deliver_outcome(c, CLAIM_STALE,
 				"the extents of the network or the recovery have changed");
@@ -337,7 +344,7 @@ static void settled_after_loss(struct claims_call *c, const struct store_settled
 	if (s->outcome == STORE_APPLIED)
 		deliver_done(c, s->witness->mod_revision, s->witness->create_revision);
 	else if (!is_as_compared(c, s->witness))
-		block_exists(c, s->witness);
+		block_differs(c, s->witness);
 	else if (try_block(c) < 0)
 		deliver_outcome(c, CLAIM_STALE, "our node record has changed");
 }

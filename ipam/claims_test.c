@@ -301,6 +301,20 @@ static void a_recovery_that_changes_meanwhile_takes_nothing_away(void **state)
 	assert_int_equal(b->last.outcome, CLAIM_STALE);
 }
 
+/* An operator deletes the record that was to be replaced, and the reply is lost, or is not. */
+static void a_restored_record_that_vanishes_meanwhile_is_looked_at_again(void **state)
+{
+	struct bench *b = *state;
+	struct claim claim = taking_back(b);
+
+	claim.recovery_seen = store_fake_put(b->store, P "recovery", "{\"id\":\"r1\"}");
+	store_fake_delete(b->store, BLOCK "10.1.0.64-26", NULL);
+	assert_int_equal(claims_claim(b->claims, &claim, on_claim, b, NULL), 0);
+	store_fake_run(b->store);
+	assert_int_equal(b->last.outcome, CLAIM_STALE);
+	assert_int_equal(count_blocks(b), 0);
+}
+
 static void a_claim_of_before_a_recovery_is_refused(void **state)
 {
 	struct bench *b = *state;
@@ -503,6 +517,7 @@ int main(void)
 		CASE(nothing_is_cut_by_an_extent_that_was_made_anew),
 		CASE(a_block_is_taken_back_from_a_restored_owner),
 		CASE(a_recovery_that_changes_meanwhile_takes_nothing_away),
+		CASE(a_restored_record_that_vanishes_meanwhile_is_looked_at_again),
 		CASE(a_claim_of_before_a_recovery_is_refused),
 		CASE(a_claim_whose_reply_was_lost_is_found_to_be_ours),
 		CASE(a_claim_that_was_lost_is_sent_again_and_a_late_copy_changes_nothing),

@@ -42,8 +42,7 @@ void spans_done(struct spans *s)
 
 int spans_reserve(struct spans *s, size_t room)
 {
-	/* Doubled here: few intervals may want much room, and a little more each time. */
-	return room <= s->room ? 0 : array_reserve(s, 2 * room - s->n);
+	return room <= s->n ? 0 : array_reserve(s, room - s->n);
 }
 
 /* The first interval that ends at number or after it. */

@@ -39,8 +39,7 @@ static int make_room(struct stock *s)
 	const size_t known = s->used.n + s->released.n + 1;
 
 	if (spans_reserve(&s->fresh, known + 2) < 0 ||
-	    (known > s->released.room &&
-	     array_reserve(&s->released, 2 * known - s->released.n) < 0))
+	    array_reserve(&s->released, known - s->released.n) < 0)
 		return -ENOMEM;
 	return array_reserve(&s->used, 1);
 }

@@ -10,7 +10,8 @@
 int array_make_room(void *v, size_t n, size_t *room, size_t size, size_t more)
 {
 	void **elements = v, *grown;
-	size_t want = n <= SIZE_MAX / 2 ? 2 * n : SIZE_MAX;
+	/* Twice the room, not the elements: who reserves ahead, one more each time, moves them as rarely. */
+	size_t have = n > *room ? n : *room, want = have <= SIZE_MAX / 2 ? 2 * have : SIZE_MAX;
 
 	if (n <= *room && more <= *room - n)
 		return 0;
