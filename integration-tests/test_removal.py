@@ -367,7 +367,7 @@ def test_removal_under_systemd(lab, etcd, build):
     machine.run(["mkdir", plugins])
     machine.run(["mv", f"{BIN}/roost", f"{BIN}/roost-ipam", plugins])
     machine.write("/etc/roost/agent.json", json.dumps({
-        "etcd": etcd.endpoints, "templateDir": f"{systemd.PREFIX}/share/roost/templates"}))
+        "etcd": etcd.endpoints, "etcdInsecure": True, "templateDir": f"{systemd.PREFIX}/share/roost/templates"}))
     host = Host(machine, plugins, f"{systemd.PREFIX}/sbin/roost-install",
                 f"{systemd.PREFIX}/share/roost/10-roost.conflist", f"{systemd.PREFIX}/sbin/roostd")
     host("install")

@@ -35,7 +35,7 @@ def machine(lab, etcd, build):
     machine.run("chown -R bird:bird /etc/bird")
     machine.run("chmod 0750 /etc/bird")
     machine.write("/etc/roost/agent.json", json.dumps({
-        "etcd": etcd.endpoints, "templateDir": f"{systemd.PREFIX}/share/roost/templates"}))
+        "etcd": etcd.endpoints, "etcdInsecure": True, "templateDir": f"{systemd.PREFIX}/share/roost/templates"}))
     put(etcd, "pool/web", cidr="10.1.0.0/16")
     return machine
 

@@ -141,7 +141,7 @@ class StoreDriver(JsonLines):
         """flags: as etcd.flags() makes them. node: where it runs; None: on the host, which
         does for unix sockets."""
         # The programs call it --etcd-cacert, the driver --cacert.
-        flags = [str(f).replace("--etcd-", "--", 1) for f in flags]
+        flags = [str(f).replace("--etcd-", "--", 1) for f in flags if f != "--etcd-insecure"]
         self.lab = lab
         self.notices, self.watches = [], {}
         self._calls, self._stats, self._next_id = {}, {}, 1
