@@ -761,6 +761,7 @@ static int open_routing(struct agent *a, struct err *err)
 		.bird_config = s->bird_config,
 		.bird_program = s->bird_program,
 		.template_dir = s->template_dir,
+		.secret_dirs = s->secret_dirs,
 		.blocks = own_blocks,
 		.silent = is_silent,
 		.kernel = a->kernel,

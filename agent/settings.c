@@ -23,6 +23,8 @@ static int bird_config_check(const char *text, struct err *err)
 	return strcmp(text, "none") == 0 ? 0 : path_check(text, err);
 }
 
+#define SECRET_DIRS "/etc/roost:/etc/roost-peers"
+
 static int folders_check(const char *text, struct err *err)
 {
 	while (*text) {
@@ -72,6 +74,9 @@ static const struct option_def defs[] = {
 	{ OPTION(settings, template_dir, "template-dir", PATH), .initial = ROOST_TEMPLATES,
 	  .argument = "DIR",
 	  .help = "the templates; those in /etc/roost/templates go before them" },
+	{ OPTION(settings, secret_dirs, "secret-dir", TEXT), .initial = SECRET_DIRS,
+	  .argument = "DIR[:DIR]", .check = folders_check,
+	  .help = "the only directories from which password files are read that records name" },
 	{ OPTION(settings, route_protocol, "route-protocol", NUMBER),
 	  .initial = ROUTE_PROTOCOL_TEXT, .argument = "NUMBER", .min = 1, .max = 255,
 	  .help = "the protocol number of routes for pods and blocks, by which they are known as "

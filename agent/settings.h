@@ -30,6 +30,7 @@ struct settings {
 	const char *run_dir;
 	const char *bird_config; /* "none": not managed */
 	const char *bird_socket, *bird_program, *template_dir;
+	const char *secret_dirs;    /* with ':' between */
 	unsigned ipv6_source_check; /* enum setting_switch */
 	const char *nftables_library;
 	const char *cni_conf_dir, *cni_bin_dir; /* the latter with ':' between */

@@ -269,6 +269,26 @@ def test_a_password_is_used_and_never_told_or_goes_without_its_session(site):
     untouched.check()
 
 
+def test_a_record_cannot_make_root_open_files_elsewhere(site):
+    """Who may write a peer record gets no file of root's used as a key, nor a device or pipe opened."""
+    a, b = pair(site)
+    untouched = Untouched(b)
+    a.node.write("/root/other.key", "of-somebody-4711\n", mode=0o600)
+    a.node.path("/etc/roost/link").symlink_to("/root/other.key")
+    for path, why in (("/root/other.key", "is in none of"), ("/etc/roost/../../root/other.key", "leads out of"),
+                      ("/etc/roost/link", "leads out of")):
+        site.put("peer/p", address="10.250.0.77", asn=64999, nodes=[a.node.name], passwordFile=path)
+        a.agent.wait_health("routing/peer/p", f"{path} {why} the directories for passwords", timeout=30)
+        assert "10.250.0.77" not in a.node.read(CONFIG) and "of-somebody" not in a.node.read(CONFIG)
+    # As Kubernetes mounts a Secret.
+    a.node.write("/etc/roost/..1/key", "of-the-peer-4711\n", mode=0o600)
+    a.node.path("/etc/roost/..data").symlink_to("..1")
+    a.node.path("/etc/roost/key").symlink_to("..data/key")
+    site.put("peer/p", address="10.250.0.77", asn=64999, nodes=[a.node.name], passwordFile="/etc/roost/key")
+    wait_until(lambda: 'password "of-the-peer-4711"' in a.node.read(CONFIG), 30)
+    untouched.check()
+
+
 # --- hands on BIRD --------------------------------------------------------------------------------
 
 def by_hand(member, text):

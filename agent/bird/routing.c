@@ -179,12 +179,12 @@ static int gather_config(const struct routing *r, struct gathered *g)
 }
 
 /* A file that cannot be read leaves its session out, with this reason. */
-static int gather_passwords(struct gathered *g)
+static int gather_passwords(const struct routing *r, struct gathered *g)
 {
-	int r = desired_bird_password_files(&g->in, &g->files);
+	int rc = desired_bird_password_files(&g->in, &g->files);
 
-	if (r < 0)
-		return r;
+	if (rc < 0)
+		return rc;
 	g->passwords = calloc(g->files.n ?: 1, sizeof(*g->passwords));
 	g->reasons = calloc(g->files.n ?: 1, sizeof(*g->reasons));
 	if (!g->passwords || !g->reasons)
@@ -193,7 +193,7 @@ static int gather_passwords(struct gathered *g)
 		char *text = NULL;
 
 		g->passwords[i] = (struct bird_password){ .path = g->files.v[i] };
-		if (secret_read(g->files.v[i], &text, NULL, &g->reasons[i]) < 0)
+		if (secret_read_in(r->o.secret_dirs, g->files.v[i], &text, &g->reasons[i]) < 0)
 			g->passwords[i].reason = g->reasons[i].text;
 		g->passwords[i].text = text;
 	}
@@ -224,7 +224,7 @@ static int gather(const struct routing *r, struct gathered *g)
 	rc = rc ?: r->o.blocks(&g->blocks, r->o.arg);
 	g->in.blocks = g->blocks.v;
 	g->in.n_blocks = g->blocks.n;
-	return rc ?: gather_passwords(g);
+	return rc ?: gather_passwords(r, g);
 }
 
 /* --- the plan and its text ------------------------------------------------------------------ */

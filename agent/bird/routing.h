@@ -35,6 +35,7 @@ struct routing_options {
 	struct kernel *kernel;   /* likewise: BIRD learns blocks from it */
 	const char *bird_socket, *bird_config, *bird_program;
 	const char *template_dir; /* the shipped ones; the operator's go before them */
+	const char *secret_dirs;  /* where records may name password files, ':' between */
 	/* Own blocks that are routed, for `announce: static`; free() ret->v. */
 	int (*blocks)(struct prefixes *ret, void *arg);
 	/* Whether a pool whose record is gone was not announced. */

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/base/log.h"
@@ -65,16 +67,17 @@ static int read_some(int fd, char *text, size_t room, size_t *ret_len)
 	return 0;
 }
 
-int secret_read(const char *path, char **ret, bool *ret_group_reads, struct err *err)
+/* NONBLOCK: a pipe put in its place must not hold us up. */
+#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+
+static int read_open(int fd, const char *path, char **ret, bool *ret_group_reads, struct err *err)
 {
-	/* NONBLOCK: a pipe put in its place must not hold us up. */
-	AUTO(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	AUTO(secret_free) char *text = NULL;
 	struct stat st;
 	size_t len = 0;
 	int r;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fstat(fd, &st) < 0)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
 	r = secret_mode_check(path, &st, geteuid(), err);
 	if (r < 0)
@@ -103,4 +106,64 @@ int secret_read(const char *path, char **ret, bool *ret_group_reads, struct err 
 		*ret_group_reads = st.st_mode & S_IRGRP;
 	*ret = TAKE(text);
 	return 0;
+}
+
+int secret_read(const char *path, char **ret, bool *ret_group_reads, struct err *err)
+{
+	AUTO(close) int fd = open(path, OPEN_FLAGS);
+
+	if (fd < 0)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	return read_open(fd, path, ret, ret_group_reads, err);
+}
+
+/* --- within directories --------------------------------------------------------------------- */
+
+/* What follows the directory in the path; NULL if the path does not begin with it. */
+static const char *rest_in(const char *dir, size_t n, const char *path)
+{
+	while (n > 1 && dir[n - 1] == '/')
+		n--;
+	if (n == 0 || strncmp(path, dir, n) != 0 || path[n] != '/')
+		return NULL;
+	path += n + strspn(path + n, "/");
+	return *path ? path : NULL;
+}
+
+/* Links are followed as long as they stay within: so Kubernetes mounts secrets. */
+static int open_beneath(const char *dir, size_t n, const char *rest)
+{
+	const struct open_how how = { .flags = OPEN_FLAGS,
+				      .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+	AUTO(free) char *name = strndup(dir, n);
+	AUTO(close) int at = name ? open(name, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	return at < 0 ? -1 : (int)syscall(SYS_openat2, at, rest, &how, sizeof(how));
+}
+
+int secret_read_in(const char *dirs, const char *path, char **ret, struct err *err)
+{
+	AUTO(close) int fd = -1;
+	const char *rest = NULL;
+	size_t n = 0;
+
+	for (const char *dir = dirs; *dir && !rest; dir += n + (dir[n] == ':')) {
+		n = strcspn(dir, ":");
+		rest = rest_in(dir, n, path);
+		if (rest)
+			fd = open_beneath(dir, n, rest);
+	}
+	if (!rest)
+		return err_set(err, -EACCES,
+			       "%s is in none of the directories for passwords (%s): move it "
+			       "there, or add its directory to --secret-dir",
+			       path, dirs);
+	if (fd < 0 && errno == EXDEV)
+		return err_set(err, -EXDEV,
+			       "%s leads out of the directories for passwords (%s), by \"..\" or "
+			       "a link: put the file itself there",
+			       path, dirs);
+	if (fd < 0)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	return read_open(fd, path, ret, NULL, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A secret from a file, for those who must have it: etcd's password, later BGP's.
+ * A secret from a file, for those who must have it: etcd's password, BIRD's.
  *
  * Fails closed: no file, a file that others can read or change, an empty or an
  * unprintable one is an error, never an empty secret. What is returned has
@@ -22,6 +22,12 @@
  * read it: allowed, since that is how Kubernetes mounts secrets for a group, but worth a line.
  */
 int secret_read(const char *path, char **ret, bool *ret_group_reads, struct err *err);
+/*
+ * The same for a path that others chose, such as the writer of a record: it must lie in one of
+ * dirs (absolute, ':' between) and no part of it, link or "..", may lead out. -EACCES and -EXDEV
+ * if not; such a file is never opened.
+ */
+int secret_read_in(const char *dirs, const char *path, char **ret, struct err *err);
 /* Overwrites it first. */
 void secret_free(char *secret);
 AUTO_DEFINE(char *, secret_free)

@@ -13,7 +13,7 @@
 #include "lib/base/secret.h"
 
 static char folder[] = "/tmp/roost-secret-XXXXXX";
-static char path[64];
+static char path[320];
 
 static void write_secret(const char *text, size_t len, mode_t mode)
 {
@@ -134,6 +134,74 @@ static void it_never_reaches_the_log(void **unused)
 	assert_string_equal(logged, "login as root:*** failed");
 }
 
+static void in_dirs(const char *dirs, const char *file, int want, const char *sentence)
+{
+	AUTO(secret_free) char *secret = NULL;
+	struct err err = { "" };
+
+	assert_int_equal(secret_read_in(dirs, file, &secret, &err), want);
+	if (want == 0) {
+		assert_string_equal(secret, "hunter22");
+		return;
+	}
+	assert_null(secret);
+	if (!strstr(err.text, sentence))
+		fail_msg("\"%s\" lacks \"%s\"", err.text, sentence);
+}
+
+static void a_path_of_others_stays_in_the_directories(void **unused)
+{
+	char dirs[200], in[100], out[300], odd[200];
+
+	(void)unused;
+	snprintf(in, sizeof(in), "%s/in", folder);
+	snprintf(out, sizeof(out), "%s/in2", folder);
+	snprintf(dirs, sizeof(dirs), "/none:%s/", in);
+	assert_int_equal(mkdir(in, 0700), 0);
+	assert_int_equal(mkdir(out, 0700), 0);
+
+	snprintf(path, sizeof(path), "%s/outside", out);
+	write_secret("hunter22", 8, 0600);
+	in_dirs(dirs, path, -EACCES, "is in none of the directories for passwords (/none:");
+	in_dirs(dirs, path, -EACCES, "--secret-dir");
+	in_dirs("", path, -EACCES, "is in none");
+	in_dirs("/", path, -EACCES, "is in none");
+	in_dirs(dirs, in, -EACCES, "is in none");
+	in_dirs(out, path, 0, "");
+	snprintf(odd, sizeof(odd), "%s/../in2/outside", in);
+	in_dirs(dirs, odd, -EXDEV, "leads out of");
+	/* Within, but by a link of another. */
+	snprintf(odd, sizeof(odd), "%s/link", in);
+	assert_int_equal(symlink(path, odd), 0);
+	in_dirs(dirs, odd, -EXDEV, "leads out of");
+	assert_int_equal(unlink(odd), 0);
+	assert_int_equal(symlink("/proc/self/environ", odd), 0);
+	in_dirs(dirs, odd, -EXDEV, "leads out of");
+	assert_int_equal(unlink(odd), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(out), 0);
+
+	snprintf(path, sizeof(path), "%s/inside", in);
+	write_secret("hunter22", 8, 0600);
+	in_dirs(dirs, path, 0, "");
+	/* As Kubernetes mounts a Secret: rack-a -> ..data/rack-a, ..data -> ..2024_01 */
+	snprintf(odd, sizeof(odd), "%s/..2024_01", in);
+	assert_int_equal(mkdir(odd, 0700), 0);
+	snprintf(out, sizeof(out), "%s/rack-a", odd);
+	assert_int_equal(rename(path, out), 0);
+	snprintf(odd, sizeof(odd), "%s/..data", in);
+	assert_int_equal(symlink("..2024_01", odd), 0);
+	assert_int_equal(symlink("..data/rack-a", path), 0);
+	in_dirs(dirs, path, 0, "");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(unlink(odd), 0);
+	assert_int_equal(unlink(out), 0);
+	snprintf(odd, sizeof(odd), "%s/..2024_01", in);
+	assert_int_equal(rmdir(odd), 0);
+	in_dirs(dirs, path, -ENOENT, "No such file");
+	assert_int_equal(rmdir(in), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -144,6 +212,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_secret_fails_closed),
 		cmocka_unit_test(no_file_at_all_fails_closed),
 		cmocka_unit_test(it_never_reaches_the_log),
+		cmocka_unit_test(a_path_of_others_stays_in_the_directories),
 	};
 	int failed;
 
