@@ -98,9 +98,10 @@ static const struct pool_view *choose(const struct lease_view *v, const char *na
 		if (!is_overlay(p) || strcmp(p->network, name) != 0 ||
 		    p->cidr.address.family != AF_INET || !p->selected)
 			continue;
-		if (pool_view_serves(p))
-			return p;
-		found = found ?: p;
+		if (!found || pool_view_serves(p) > pool_view_serves(found) ||
+		    (pool_view_serves(p) == pool_view_serves(found) &&
+		     pool_order(p->pool, found->pool) < 0))
+			found = p;
 	}
 	return found;
 }

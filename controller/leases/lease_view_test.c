@@ -261,6 +261,8 @@ static void the_first_pool_that_gives_is_chosen(void **unused)
 	put("pool/a", "{\"cidr\":\"10.4.0.0/16\",\"encapsulation\":\"vxlan\"}");
 	put("pool/over", POOL);
 	assert_string_equal(lease_view_pool(view, "default")->name, "a");
+	put("pool/a", "{\"cidr\":\"10.4.0.0/16\",\"encapsulation\":\"vxlan\",\"priority\":99}");
+	assert_string_equal(lease_view_pool(view, "default")->name, "over");
 }
 
 static void only_so_much_is_remembered(void **unused)

@@ -346,6 +346,13 @@ static bool is_usual(const struct pool_view *v)
 	       strcmp(v->pool->origin, RANGE_ORIGIN) != 0;
 }
 
+static int by_order(const void *x, const void *y)
+{
+	const struct pool_view *const *a = x, *const *b = y;
+
+	return pool_order((*a)->pool, (*b)->pool);
+}
+
 /* One family: those whose namespaces match, or else those that name none. */
 static void choose_usual(const struct pool_views *views, const char *namespace, sa_family_t family,
 			 struct choice *ret)
@@ -360,6 +367,7 @@ static void choose_usual(const struct pool_views *views, const char *namespace, 
 				      : v->pool->namespaces.n == 0)
 				ret->v[ret->n++] = v;
 		}
+	qsort(ret->v, ret->n, sizeof(*ret->v), by_order);
 }
 
 /* Why not: the reason itself when there is but one pool. */

@@ -18,7 +18,7 @@
  *
  * The choice, for each family by itself: the pools named in the request, in that
  * order and no others; else those whose namespaces match; else those without
- * namespaces; both by name, on network "default", whose nodeSelector matches this
+ * namespaces; both by priority, then by name, on network "default", whose nodeSelector matches this
  * node, and not made from an IPAM config. The first that can give, gives.
  */
 #pragma once

@@ -53,6 +53,16 @@ static void pools_come_in_the_order_of_their_names(void **unused)
 	assert_string_equal(chosen("prod", NULL), "a b c | six");
 }
 
+static void a_higher_priority_comes_before_the_name(void **unused)
+{
+	world_pool(&w, "c", "{\"cidr\":\"10.3.0.0/24\",\"priority\":101}");
+	world_pool(&w, "a", "{\"cidr\":\"10.1.0.0/24\",\"priority\":99}");
+	world_pool(&w, "b", "{\"cidr\":\"10.2.0.0/24\"}");
+	assert_string_equal(chosen("prod", NULL), "c b a |");
+	/* Who asks by name decides the order. */
+	assert_string_equal(chosen("prod", NAMED("a", "c")), "a c |");
+}
+
 static void a_matching_namespace_wins_for_its_family(void **unused)
 {
 	world_pool(&w, "a", "{\"cidr\":\"10.1.0.0/24\"}");
@@ -221,6 +231,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
 	const struct CMUnitTest tests[] = {
 		TEST(pools_come_in_the_order_of_their_names),
+		TEST(a_higher_priority_comes_before_the_name),
 		TEST(a_matching_namespace_wins_for_its_family),
 		TEST(named_pools_come_as_named_and_alone),
 		TEST(secondary_networks_are_only_for_those_who_ask),

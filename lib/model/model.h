@@ -119,6 +119,7 @@ struct pool {
 	bool routed;
 	struct selector_text node_selector;
 	struct texts namespaces;               /* exact, or ending in '*' */
+	uint32_t priority;                     /* the pool with the higher one is tried first */
 	struct address range_start, range_end; /* the first and the last of cidr by default */
 	struct prefixes exclude;
 	enum pool_prefix prefix;
@@ -134,6 +135,8 @@ struct pool {
 	const char *origin;
 };
 RECORD(pool)
+/* In which order pools are tried that serve alike: the higher priority, then the name. */
+int pool_order(const struct pool *a, const struct pool *b);
 
 struct extent {
 	const char *network, *pool; /* key */

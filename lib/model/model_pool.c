@@ -39,6 +39,7 @@ static const struct field pool_fields[] = {
 	{ FIELD(pool, routed, "routed", flag) },
 	{ FIELD(pool, node_selector, "nodeSelector", selector) },
 	{ LIST(pool, namespaces, "namespaces", &namespace) },
+	{ FIELD(pool, priority, "priority", number), .max = 1000, .initial = 100 },
 	{ FIELD(pool, range_start, "rangeStart", address) },
 	{ FIELD(pool, range_end, "rangeEnd", address) },
 	{ LIST(pool, exclude, "exclude", &range) },
@@ -62,7 +63,10 @@ static void pool_derive(const void *basis, void *record)
 	const struct pool *b = basis;
 	struct pool *pool = record;
 	uint32_t usual = b->cidr.address.family == AF_INET ? 26 : 122;
+	uint32_t most = b->cidr.length + POOL_BLOCKS_MAX_BITS;
 
+	/* Of a large IPv6 pool larger blocks, so that there are not too many. */
+	usual = usual > most ? most : usual;
 	pool->block_size = b->cidr.length > usual ? b->cidr.length : usual;
 	pool->routed = strcmp(b->network ?: "", "default") == 0;
 	pool->range_start = prefix_first(&b->cidr);
@@ -83,9 +87,10 @@ static int block_size_check(const struct prefix *cidr, uint32_t size, struct err
 			       size, cidr->length, bits);
 	if (size - cidr->length > POOL_BLOCKS_MAX_BITS)
 		return err_set(err, -EINVAL,
-			       "field \"blockSize\": %u cuts %s into 2^%u blocks, more than 2^%u",
+			       "field \"blockSize\": %u cuts %s into 2^%u blocks, more than 2^%u: "
+			       "use at most %u",
 			       size, prefix_print(cidr, text), size - cidr->length,
-			       POOL_BLOCKS_MAX_BITS);
+			       POOL_BLOCKS_MAX_BITS, cidr->length + POOL_BLOCKS_MAX_BITS);
 	return 0;
 }
 
@@ -187,6 +192,13 @@ const struct record pool_record = {
 };
 
 RECORD_DEFINE(pool, pool_record)
+
+int pool_order(const struct pool *a, const struct pool *b)
+{
+	if (a->priority != b->priority)
+		return a->priority > b->priority ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
 
 /* --- extent --------------------------------------------------------------------------------- */
 

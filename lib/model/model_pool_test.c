@@ -162,12 +162,15 @@ static void block_size_fits_the_cidr(void **unused)
 	REFUSED("\"blockSize\":33", "field \"blockSize\": 33 is not between 24 and 32");
 	REFUSED("\"blockSize\":23", "field \"blockSize\": 23 is not between 24 and 32");
 	REFUSED("\"blockSize\":\"26\"", "field \"blockSize\": \"26\" is a string, not an integer");
-	refused("{\"cidr\":\"fd00:1::/64\"}",
+	refused("{\"cidr\":\"fd00:1::/64\",\"blockSize\":122}",
 		"pool/web: field \"blockSize\": 122 cuts fd00:1::/64 into 2^58 blocks, more than "
-		"2^20");
+		"2^20: use at most 84");
 	refused("{\"cidr\":\"10.0.0.0/8\",\"blockSize\":29}",
 		"pool/web: field \"blockSize\": 29 cuts 10.0.0.0/8 into 2^21 blocks, more than "
-		"2^20");
+		"2^20: use at most 28");
+	round_trips("{\"cidr\":\"fd00:1::/64\",\"blockSize\":84}", "{\"cidr\":\"fd00:1::/64\"}");
+	round_trips("{\"cidr\":\"fd00:1::/102\",\"blockSize\":122}", "{\"cidr\":\"fd00:1::/102\"}");
+	round_trips("{\"cidr\":\"16.0.0.0/4\",\"blockSize\":24}", "{\"cidr\":\"16.0.0.0/4\"}");
 	round_trips("{\"cidr\":\"10.0.0.0/8\",\"blockSize\":28}",
 		    "{\"cidr\":\"10.0.0.0/8\",\"blockSize\":28}");
 	round_trips("{\"cidr\":\"10.1.0.0/24\",\"blockSize\":24}",
