@@ -252,6 +252,7 @@ int address_release(struct ctl *ctl, struct err *err)
 	r = ctl_ask(ctl, "Release it?", err);
 	if (r == 0 && release_body(attachment, &body) < 0)
 		return -ENOMEM;
-	r = r < 0 ? r : ctl_agent(ctl, "POST", "/v1/ipam/release", body, NULL, &reply, err);
+	if (r == 0 && !ctl->settings->dry_run)
+		r = ctl_agent(ctl, "POST", "/v1/ipam/release", body, NULL, &reply, err);
 	return r < 0 ? r : out_done(&ctl->out, "address", text, "released");
 }

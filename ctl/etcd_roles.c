@@ -348,7 +348,7 @@ static const struct out_column columns[] = {
 int etcd_roles_run(struct ctl *ctl, struct err *err)
 {
 	AUTO(json_put) struct json_object *object = NULL;
-	bool apply = ctl->settings->apply;
+	bool apply = ctl->settings->apply && !ctl->settings->dry_run;
 	struct tree t;
 	int r, e;
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "ctl/frame/verbs.h"
-#include "ctl/records/change.h"
+#include "ctl/records/effect.h"
 #include "lib/base/clock.h"
 #include "lib/json/tree.h"
 #include "lib/model/keys.h"
@@ -388,6 +388,7 @@ static int spec_once(struct ctl *ctl, const char *key, spec_fn *fn, void *arg, s
 	if (r < 0)
 		return r;
 	r = change_check(changes.v, changes.n, &no_world, err);
+	r = r < 0 ? r : effect_consent(ctl, changes.v, changes.n, NULL, NULL, err);
 	return r < 0 ? r : change_write(ctl, changes.v, changes.n, NULL, err);
 }
 
@@ -554,7 +555,6 @@ int node_delete(struct ctl *ctl, struct err *err)
 			       "or omit --now",
 			       node);
 	r = say_held(ctl, &nodes, node, status, err);
-	r = r < 0 ? r : ctl_ask(ctl, "Remove it?", err);
 	r = r < 0 ? r : removed_text(node, ctl->settings->now, &value, err);
 	if (r < 0)
 		return r;
@@ -562,6 +562,52 @@ int node_delete(struct ctl *ctl, struct err *err)
 	if (change_list_add(&changes, kind_find("removed"), key, value, kv ? kv->mod_revision : 0) <
 	    0)
 		return -ENOMEM;
-	r = change_write(ctl, changes.v, changes.n, NULL, err);
+	r = effect_consent(ctl, changes.v, changes.n, NULL, "Remove it?", err);
+	r = r < 0 ? r : change_write(ctl, changes.v, changes.n, NULL, err);
 	return r < 0 ? r : out_done(&ctl->out, "node", node, "removed");
+}
+
+/* --- restore -------------------------------------------------------------------------------- */
+
+/* What the controller, or another machine, has done since. */
+static int say_left(struct ctl *ctl, const struct nodes *n, const char *node, struct err *err)
+{
+	size_t blocks = nodes_count_blocks(n, node), addresses = 0;
+	int r = nodes_count_addresses(ctl, node, &addresses, err);
+
+	if (r < 0)
+		return r;
+	if (find(&n->nodes, KEYS_NODE, node))
+		fprintf(stderr, "node %s: its record, %zu %s and %zu %s in use are still there\n",
+			node, blocks, blocks == 1 ? "block" : "blocks", addresses,
+			addresses == 1 ? "address" : "addresses");
+	else
+		fprintf(stderr,
+			"node %s: its record is gone already, %zu %s and %zu %s in use are still "
+			"there; its agent registers again and claims new blocks\n",
+			node, blocks, blocks == 1 ? "block" : "blocks", addresses,
+			addresses == 1 ? "address" : "addresses");
+	return 0;
+}
+
+int node_restore(struct ctl *ctl, struct err *err)
+{
+	AUTO_DONE(change_list_done) struct change_list changes = { 0 };
+	AUTO_DONE(nodes_done) struct nodes nodes = { 0 };
+	const char *node = ctl->args[0];
+	const struct ctl_kv *kv;
+	int r = nodes_read(ctl, node, &nodes, err);
+
+	r = r < 0 ? r : nodes_need(&nodes, node, err);
+	if (r < 0)
+		return r;
+	kv = find(&nodes.removed, KEYS_REMOVED, node);
+	if (!kv)
+		return out_done(&ctl->out, "node", node, "unchanged");
+	r = say_left(ctl, &nodes, node, err);
+	if (r == 0 &&
+	    change_list_add(&changes, kind_find("removed"), kv->key, NULL, kv->mod_revision) < 0)
+		return -ENOMEM;
+	r = r < 0 ? r : change_write(ctl, changes.v, changes.n, NULL, err);
+	return r < 0 ? r : out_done(&ctl->out, "node", node, "restored");
 }

@@ -161,14 +161,18 @@ static int wait_for_all(struct deletion *d, struct err *err)
 
 static int delete_gently(struct deletion *d, struct err *err)
 {
+	AUTO(free) char *names = reporters(d);
+	bool dry_run = d->ctl->settings->dry_run;
 	int r;
 
 	fprintf(stderr,
-		"route %s: %zu %s; each withdraws it, and the last one deletes the record\n",
-		d->name, d->statuses.n, d->statuses.n == 1 ? "node reports it" : "nodes report it");
+		"route %s: %zu %s%s%s%s; each withdraws it, and the last one deletes the record\n",
+		d->name, d->statuses.n, d->statuses.n == 1 ? "node reports it" : "nodes report it",
+		d->statuses.n ? " (" : "", names ?: "", d->statuses.n ? ")" : "");
 	r = ctl_ask(d->ctl, "Delete it?", err);
-	r = r < 0 ? r : go_on(d, err);
-	if (r == 0 && d->ctl->settings->wait)
+	/* A rehearsal shows the first step, and there is nothing to wait for. */
+	r = r < 0 ? r : dry_run ? mark(d, err) : go_on(d, err);
+	if (r == 0 && !dry_run && d->ctl->settings->wait)
 		r = wait_for_all(d, err);
 	if (r < 0)
 		return r;

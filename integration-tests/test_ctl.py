@@ -159,6 +159,69 @@ def test_what_an_agent_would_refuse_is_refused_with_its_sentence(ctl, etcd):
     assert etcd.dump(PREFIX) == before
 
 
+def test_what_a_change_affects_is_shown_and_asked_first(ctl, etcd):
+    pool(etcd, "web")
+    for i in (1, 2, 3):
+        put(etcd, f"node/n{i}", ipv4=f"192.0.2.{i}/24")
+    ctl("peer create tor address=192.0.2.99 asn=64600 nodes=n1")
+    put(etcd, "static-route/vpn", subnet="172.20.0.0/16", nodeSelector="zone == 'a'")
+    put(etcd, "spec/n1", labels={"zone": "a"})
+    before = etcd.dump(PREFIX)
+    refusal = "roostctl: not done: there is no terminal to ask on; use --yes"
+    ends, peer = "ends 1 session on 1 node (n1)", {"kind": "peer", "name": "tor", "disabled": True,
+                                                   "address": "192.0.2.99", "asn": 64600}
+    for line, shown, text in (
+        ("config set asn=64999", "restarts 6 sessions on 3 nodes (n1, n2, n3): ", None),
+        ("config set protocol=none", "ends 7 sessions on 3 nodes (n1, n2, n3)", None),
+        ("peer edit tor disabled=true", ends, None),
+        ("peer delete tor", ends, None),
+        ("pool edit web disabled=true", "new pods use no pool instead of pool web on 3 nodes", None),
+        ("pool delete web", "new pods use no pool instead of pool web on 3 nodes", None),
+        ("route edit vpn table=100", "removes static route vpn from 1 node (n1)", None),
+        ("node label n1 zone-", "removes static route vpn from 1 node (n1)", None),
+        ("node delete n3", "ends 2 sessions on 2 nodes (n1, n2)", None),
+        ("apply -f -", ends, json.dumps(peer)),
+    ):
+        refused = ctl.run(line, input=text)
+        assert refused.returncode == 2, line
+        assert shown in refused.stderr and refused.stderr.endswith(refusal + "\n"), line
+        tried = ctl.run(f"{line} --dry-run", input=text)
+        assert tried.returncode == 0 and "(dry run)" in tried.stdout, line
+        assert shown in tried.stderr and "\nwould " in tried.stderr, line
+    # What affects nothing is written without a question; the others only tried.
+    for line in ("pool create x cidr=10.9.0.0/16", "filter create f rules=[]", "node drain n1",
+                 "route delete vpn", "route delete vpn --force", "config set logLevel=debug"):
+        tried = ctl.run(f"{line} --dry-run")
+        assert tried.returncode == 0 and tried.stderr.startswith(("would ", "route vpn: ")), line
+        assert "(dry run)" in tried.stdout, line
+        tried = ctl.run([*shlex.split(line), "--dry-run", "-o", "json"])
+        assert json.loads(tried.stdout)["dryRun"] is True
+    assert etcd.dump(PREFIX) == before
+
+    # A new pool that is tried first says so; priority decides.
+    done = ctl.run("pool create db cidr=10.2.0.0/16")
+    assert (done.returncode, done.stderr) == (0, "new pods use pool db instead of pool web on 3 nodes "
+                                              "(n1, n2, n3); set priority to choose the order of pools\n")
+    assert ctl("pool create cache cidr=10.3.0.0/16 priority=99") == "pool cache created\n"
+    assert ctl("pool create six cidr=fd00:6::/64") == "pool six created\n"
+    assert ctl.json("pool show six")["blockSize"] == 84
+    assert ctl.run("config set asn=64999 --yes").stdout == "config changed\n"
+    assert stored(etcd, "config") == {"asn": 64999}
+
+    # What node delete did is undone; a second time there is nothing to undo.
+    assert ctl.run("node delete n3 --yes").returncode == 0
+    assert PREFIX + "removed/n3" in etcd.dump(PREFIX)
+    done = ctl.run("node restore n3")
+    assert done.stdout == "node n3 restored\n"
+    assert done.stderr == "node n3: its record, 0 blocks and 0 addresses in use are still there\n"
+    assert PREFIX + "removed/n3" not in etcd.dump(PREFIX)
+    assert ctl("node restore n3") == "node n3 unchanged\n"
+    put(etcd, "removed/n4", by="me")
+    assert "node n4: its record is gone already" in ctl.run("node restore n4").stderr
+    assert ctl.refuses("node restore n9", 4) == "there is no node n9: see roostctl node list"
+    assert "perhaps" not in ctl.refuses("node delte n3", 2)
+
+
 def test_get_and_apply_are_a_round_trip(ctl, etcd):
     pool(etcd, "web", blockSize=26, namespaces=["a"], fromTheFuture=1)
     put(etcd, "filter/f", rules=[RULE])
@@ -354,7 +417,7 @@ def test_nodes_blocks_and_addresses(agents2, etcd, build):
     assert ctl.json("node list")[1]["state"] == "removed"
     b.kill()
     etcd.delete(PREFIX + "status/node/n2")  # as its lease would, a minute later
-    assert ctl.run("node delete n2 --yes --now").stderr.rstrip().endswith("its agent is silent")
+    assert "in use; its agent is silent\n" in ctl.run("node delete n2 --yes --now").stderr
     assert stored(etcd, "removed/n2")["now"] is True
 
 

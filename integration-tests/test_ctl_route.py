@@ -61,10 +61,16 @@ def test_a_route_is_made_shown_and_edited(ctl, etcd):
     assert row["n1"]["via"] == "192.0.2.1" and row["n2"]["error"].startswith("gateway 192.0.2.1")
 
     # An edit makes what was said before it old; a selector leaves out who need not report.
-    assert ctl("route edit vpn gateway= gateways=192.0.2.1,192.0.2.2 table=100") == "route vpn changed\n"
+    edit = "route edit vpn gateway= gateways=192.0.2.1,192.0.2.2 table=100"
+    assert ctl.refuses(edit, 2) == "not done: there is no terminal to ask on; use --yes"
+    done = ctl.run(f"{edit} --yes")
+    assert done.stdout == "route vpn changed\n"
+    assert done.stderr == "removes static route vpn from 3 nodes (n1, n2, n3)\n"
     assert ctl.json("route list")[1]["summary"] == "applied 0/3, 3 pending"
     listed = json.dumps([{"key": "zone", "operator": "In", "values": ["b"]}])
-    ctl(["route", "edit", "vpn", "nodeSelector=" + listed])
+    done = ctl.run(["route", "edit", "vpn", "nodeSelector=" + listed, "--yes"])
+    assert (done.stdout, done.stderr) == ("route vpn changed\n",
+                                          "removes static route vpn from 2 nodes (n1, n2)\n")
     got = ctl.json("route show vpn")
     assert (got["summary"], got["nodeSelector"]) == ("applied 0/1, 1 pending, 2 withdrawing", "zone in {'b'}")
     assert ctl.json("get route vpn")["kind"] == "route"

@@ -54,7 +54,7 @@ static int unknown_verb(const struct command *table, const char *noun, const cha
 	if (!verb)
 		return err_set(err, CTL_USAGE, "roostctl %s needs a verb: %s", noun, all);
 	for (const struct command *c = table; c->noun; c++)
-		if (strcmp(c->noun, noun) == 0 && c->verb)
+		if (strcmp(c->noun, noun) == 0 && c->verb && !c->destroys)
 			nearest_try(&near, c->verb);
 	text_show(verb, shown);
 	if (near.name[0])

@@ -63,6 +63,7 @@ struct command {
 	const char *const *examples; /* whole lines; each is run by a test; NULL-ended */
 	const char *const *flags;    /* of its own, as in settings.c; NULL-ended, or NULL */
 	bool hidden;                 /* neither in help nor completed */
+	bool destroys;               /* never offered for a typo */
 	/*
 	 * One of the two. run: 0; a negative errno with the sentence in err; or a positive exit
 	 * code when all has been said.

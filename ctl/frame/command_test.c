@@ -36,6 +36,7 @@ static const struct command table[] = {
 	  .max = 1,
 	  .help = "delete it",
 	  .flags = FLAGS("yes"),
+	  .destroys = true,
 	  .run = nothing },
 	{ .noun = "version", .help = "print the version", .run = nothing },
 	{ .noun = "__secret", .help = "nobody's business", .hidden = true, .run = nothing },
@@ -80,6 +81,8 @@ static void what_is_unknown_is_refused_with_the_nearest(void **unused)
 		WORDS("pol", "list"));
 	refused("unknown command \"frobnicate\", see roostctl --help", WORDS("frobnicate"));
 	refused("unknown verb \"lsit\" of pool: perhaps \"list\"?", WORDS("pool", "lsit"));
+	refused("unknown verb \"delte\" of pool, which has: list, show, delete",
+		WORDS("pool", "delte"));
 	refused("unknown verb \"frobnicate\" of pool, which has: list, show, delete",
 		WORDS("pool", "frobnicate"));
 	refused("roostctl pool needs a verb: list, show, delete", WORDS("pool"));

@@ -170,7 +170,7 @@ int ctl_ask(struct ctl *ctl, const char *question, struct err *err)
 {
 	char answer[16] = "";
 
-	if (ctl->settings->yes)
+	if (ctl->settings->yes || ctl->settings->dry_run)
 		return 0;
 	if (!isatty(STDIN_FILENO))
 		return err_set(err, CTL_USAGE,

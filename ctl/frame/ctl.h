@@ -68,7 +68,7 @@ int ctl_agent(struct ctl *ctl, const char *method, const char *path, const char 
 
 /* --- people --------------------------------------------------------------------------------- */
 
-/* 0: go on (--yes, or the answer was yes). -ECANCELED: no. CTL_USAGE: no terminal to ask on. */
+/* 0: go on (--yes, --dry-run, or the answer was yes). -ECANCELED: no. CTL_USAGE: no terminal to ask on. */
 int ctl_ask(struct ctl *ctl, const char *question, struct err *err);
 
 /* --- watches -------------------------------------------------------------------------------- */

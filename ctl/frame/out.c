@@ -14,6 +14,7 @@ struct out out_make(FILE *to, const struct ctl_settings *s)
 	return (struct out){
 		.to = to,
 		.format = s->output,
+		.dry_run = s->dry_run,
 		.colour = !s->no_color && !(no_color && *no_color) && isatty(fileno(to)),
 	};
 }
@@ -173,10 +174,13 @@ int out_done(const struct out *out, const char *kind, const char *name, const ch
 	tree_text(&t, "kind", kind);
 	tree_some_text(&t, "name", name);
 	tree_text(&t, "done", done);
+	if (out->dry_run)
+		tree_bool(&t, "dryRun", true);
 	r = tree_end(&t, &object);
 	if (r < 0 || out->format == OUT_JSON)
 		return r < 0 ? r : out_json(out, object);
-	fprintf(out->to, "%s%s%s %s\n", kind, *name ? " " : "", name, done);
+	fprintf(out->to, "%s%s%s %s%s\n", kind, *name ? " " : "", name, done,
+		out->dry_run ? " (dry run)" : "");
 	return 0;
 }
 

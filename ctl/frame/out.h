@@ -40,6 +40,7 @@ struct out {
 	FILE *to;
 	enum out_format format;
 	bool colour;
+	bool dry_run; /* nothing was done: what is printed as done says so */
 };
 
 /* Colours only on a terminal, without NO_COLOR and --no-color. */

@@ -42,6 +42,8 @@ static const struct option_def defs[] = {
 	  .help = "print it again on every change, until interrupted" },
 	{ OPTION(ctl_settings, yes, "yes", FLAG), .letter = 'y', .only_flag = true,
 	  .help = "do not ask for confirmation" },
+	{ OPTION(ctl_settings, dry_run, "dry-run", FLAG), .only_flag = true,
+	  .help = "print what would change, and change nothing" },
 	{ OPTION(ctl_settings, now, "now", FLAG), .only_flag = true,
 	  .help = "the machine is certainly off: free its blocks at once" },
 	{ OPTION(ctl_settings, force, "force", FLAG), .only_flag = true,

@@ -16,7 +16,7 @@ struct ctl_settings {
 	/* Not every command takes these: it names those that it does. */
 	const char *file;
 	const char *password_dir;
-	uint32_t apply, watch, yes, now, blocks, repair, all, diff, force, wait;
+	uint32_t apply, watch, yes, dry_run, now, blocks, repair, all, diff, force, wait;
 };
 
 extern const struct option_table ctl_settings_table;

@@ -333,7 +333,7 @@ int ipam_check(struct ctl *ctl, struct err *err)
 	n = count_repairable(&l.findings);
 	if (!json)
 		tell_people(ctl, &l);
-	if (ctl->settings->repair) {
+	if (ctl->settings->repair && !ctl->settings->dry_run) {
 		fflush(ctl->out.to);
 		r = repair(ctl, &l, &repaired, err);
 		if (r < 0)

@@ -6,6 +6,7 @@
 #include "ctl/frame/verbs.h"
 #include "ctl/records/assign.h"
 #include "ctl/records/change.h"
+#include "ctl/records/effect.h"
 #include "ctl/records/record_verbs.h"
 #include "ctl/records/records_text.h"
 #include "lib/json/tree.h"
@@ -34,6 +35,8 @@ static int add_outcome(struct applying *a, const struct kind *kind, const char *
 	tree_text(&t, "kind", kind->name);
 	tree_some_text(&t, "name", name);
 	tree_text(&t, "done", done);
+	if (a->ctl->settings->dry_run)
+		tree_bool(&t, "dryRun", true);
 	return tree_end_in(&t, a->outcomes);
 }
 
@@ -123,6 +126,8 @@ static int apply_text(struct ctl *ctl, const char *text, size_t len, struct json
 		return r;
 	drop_unchanged(&a);
 	if (a.changes.n)
+		r = effect_consent(ctl, a.changes.v, a.changes.n, &a.world, NULL, err);
+	if (r == 0 && a.changes.n)
 		r = change_write(ctl, a.changes.v, a.changes.n, &a.world, err);
 	if (r == 0)
 		*ret = TAKE(a.outcomes);

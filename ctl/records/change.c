@@ -51,15 +51,7 @@ int world_read(struct ctl *ctl, struct world *ret, struct err *err)
 
 /* --- checking ------------------------------------------------------------------------------- */
 
-/* Every record of one kind as it will be: what was read and does not change, and what changes. */
-struct walk {
-	const struct ctl_kvs *old;
-	const struct change *changes;
-	size_t n, i, j;
-	enum key_kind kind;
-};
-
-static bool is_changed(const struct walk *w, const char *key)
+static bool is_changed(const struct change_walk *w, const char *key)
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (strcmp(w->changes[i].key, key) == 0)
@@ -67,8 +59,7 @@ static bool is_changed(const struct walk *w, const char *key)
 	return false;
 }
 
-/* The next key with its text, or NULL. */
-static const char *next(struct walk *w, const char **ret_value)
+const char *change_next(struct change_walk *w, const char **ret_value)
 {
 	while (w->i < w->old->n) {
 		const struct ctl_kv *kv = &w->old->v[w->i++];
@@ -87,14 +78,14 @@ static const char *next(struct walk *w, const char **ret_value)
 	return NULL;
 }
 
-static int check_pool(const struct change *c, struct walk pools, const struct ctl_kvs *extents,
-		      struct err *err)
+static int check_pool(const struct change *c, struct change_walk pools,
+		      const struct ctl_kvs *extents, struct err *err)
 {
 	AUTO_DONE(pool_done) struct pool pool = { 0 };
 	const char *key, *value;
 	int r = pool_decode(c->key, c->value, strlen(c->value), &pool, err);
 
-	while (r == 0 && (key = next(&pools, &value))) {
+	while (r == 0 && (key = change_next(&pools, &value))) {
 		AUTO_DONE(pool_done) struct pool other = { 0 };
 
 		/* One that is invalid counts as absent. */
@@ -126,7 +117,7 @@ static void filters_done(struct filters *f)
 }
 
 /* Those that are valid. */
-static int read_filters(struct walk walk, struct filters *ret)
+static int read_filters(struct change_walk walk, struct filters *ret)
 {
 	size_t room = walk.old->n + walk.n + 1;
 	const char *key, *value;
@@ -135,7 +126,7 @@ static int read_filters(struct walk walk, struct filters *ret)
 	ret->list = calloc(room, sizeof(*ret->list));
 	if (!ret->v || !ret->list)
 		return -ENOMEM;
-	while ((key = next(&walk, &value))) {
+	while ((key = change_next(&walk, &value))) {
 		int r = filter_decode(key, value, strlen(value), &ret->v[ret->n], NULL);
 
 		if (r == -ENOMEM)
@@ -149,7 +140,7 @@ static int read_filters(struct walk walk, struct filters *ret)
 }
 
 /* Both directions of every peer that will be there; only those are refused that changes concern. */
-static int check_peers(struct walk peers, struct walk filters, struct err *err)
+static int check_peers(struct change_walk peers, struct change_walk filters, struct err *err)
 {
 	AUTO_DONE(filters_done) struct filters have = { 0 };
 	const char *key, *value;
@@ -157,7 +148,7 @@ static int check_peers(struct walk peers, struct walk filters, struct err *err)
 
 	if (r < 0)
 		return r;
-	while (r == 0 && (key = next(&peers, &value))) {
+	while (r == 0 && (key = change_next(&peers, &value))) {
 		AUTO_DONE(peer_done) struct peer peer = { 0 };
 		const struct filter *ignored;
 		struct err why;
@@ -196,9 +187,9 @@ static int decode_one(const struct change *c, struct err *err)
 
 int change_check(const struct change *changes, size_t n, const struct world *world, struct err *err)
 {
-	struct walk pools = { &world->pools, changes, n, 0, 0, KEY_POOL },
-		    peers = { &world->peers, changes, n, 0, 0, KEY_PEER },
-		    filters = { &world->filters, changes, n, 0, 0, KEY_FILTER };
+	struct change_walk pools = { &world->pools, changes, n, 0, 0, KEY_POOL },
+			   peers = { &world->peers, changes, n, 0, 0, KEY_PEER },
+			   filters = { &world->filters, changes, n, 0, 0, KEY_FILTER };
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < n; i++) {
@@ -260,6 +251,15 @@ static void make_request(struct txn *t, const struct ctl *ctl, const struct chan
 		add_range(t, ctl, ranges[i], if_none_written_after(NULL, NULL, world->revision));
 }
 
+/* What --dry-run prints, for people on stderr. */
+static void print_change(const struct change *c)
+{
+	if (c->value)
+		fprintf(stderr, "would write %s: %s\n", c->key, c->value);
+	else
+		fprintf(stderr, "would delete %s\n", c->key);
+}
+
 int change_write(struct ctl *ctl, const struct change *changes, size_t n, const struct world *world,
 		 struct err *err)
 {
@@ -276,6 +276,10 @@ int change_write(struct ctl *ctl, const struct change *changes, size_t n, const 
 			       "%zu records are too many for one transaction, which can change %d: "
 			       "apply them in parts",
 			       n, CHANGES_MAX);
+	for (size_t i = 0; ctl->settings->dry_run && i < n; i++)
+		print_change(&changes[i]);
+	if (ctl->settings->dry_run)
+		return 0;
 	make_request(&request, ctl, changes, n, world);
 	if (request.failed)
 		return -ENOMEM;

@@ -41,9 +41,20 @@ int world_read(struct ctl *ctl, struct world *ret, struct err *err);
 int change_check(const struct change *changes, size_t n, const struct world *world,
 		 struct err *err);
 
+/* Every record of one kind as it will be: what was read and does not change, and what changes. */
+struct change_walk {
+	const struct ctl_kvs *old;
+	const struct change *changes;
+	size_t n, i, j;
+	enum key_kind kind;
+};
+/* The next key with its text, or NULL. */
+const char *change_next(struct change_walk *walk, const char **ret_value);
+
 /*
  * All of them or none. -EBUSY when something was changed by others meanwhile;
- * then nothing was written. world NULL: only the changed keys themselves are compared.
+ * then nothing was written. world NULL: only the changed keys themselves are compared. With --dry-run
+ * they are printed instead.
  */
 int change_write(struct ctl *ctl, const struct change *changes, size_t n, const struct world *world,
 		 struct err *err);

@@ -7,6 +7,7 @@
 
 #include "ctl/frame/verbs.h"
 #include "ctl/records/assign.h"
+#include "ctl/records/effect.h"
 #include "ctl/records/record_fields.h"
 #include "lib/json/tree.h"
 #include "lib/model/model.h"
@@ -114,6 +115,7 @@ static int work_put(struct ctl *ctl, struct work *w, struct json_object *object,
 	    change_list_add(&changes, w->kind, w->key, value, w->kv ? w->kv->mod_revision : 0) < 0)
 		return -ENOMEM;
 	r = change_check(changes.v, changes.n, &w->world, err);
+	r = r < 0 ? r : effect_consent(ctl, changes.v, changes.n, &w->world, NULL, err);
 	r = r < 0 ? r : change_write(ctl, changes.v, changes.n, &w->world, err);
 	for (size_t i = 0; r == 0 && i < changes.n; i++)
 		tell(ctl, w, changes.v[i].value);
@@ -276,7 +278,7 @@ int record_delete(struct ctl *ctl, struct err *err)
 	if (r < 0)
 		return r;
 	fprintf(stderr, "%s\n", text);
-	r = ctl_ask(ctl, "Delete it?", err);
+	r = effect_consent(ctl, changes.v, changes.n, &w.world, "Delete it?", err);
 	r = r < 0 ? r : change_write(ctl, changes.v, changes.n, &w.world, err);
 	return r < 0 ? r : out_done(&ctl->out, w.kind->name, w.name, "deleted");
 }
