@@ -205,6 +205,8 @@ static void pool_row(const struct pools_read *in, const struct ctl_kv *kv, struc
 	tree_some_text(t, "nodeSelector", pool.node_selector.text);
 	if (pool.namespaces.n)
 		tree_texts(t, "namespaces", &pool.namespaces);
+	if (pool.strict)
+		tree_bool(t, "strict", true);
 	tree_some_text(t, "problem", r < 0 ? err.text : "");
 	add_use(in->use, pool.name, t);
 }

@@ -212,7 +212,8 @@ static int want_address(const struct allocator *a, const struct assign_request *
 	if (!v)
 		return refuse(result, CNI_CODE_ADDRESS_IN_USE, "%s lies in none of the pools%s",
 			      text, request->pools.n ? " that were asked for" : "");
-	if (pool_view_check(v, &err) < 0)
+	if (pool_view_check(v, &err) < 0 ||
+	    pool_fence_check(&a->views, v, request->namespace, &err) < 0)
 		return refuse(result, CNI_CODE_ADDRESS_IN_USE, "%s cannot be given: %s", text,
 			      err.text);
 	for (struct want *other = wants->v; other < w; other++)

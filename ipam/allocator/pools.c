@@ -320,8 +320,31 @@ static bool matches(const struct texts *patterns, const char *namespace)
 	return false;
 }
 
+int pool_fence_check(const struct pool_views *views, const struct pool_view *v,
+		     const char *namespace, struct err *err)
+{
+	if (v->pool->strict)
+		return matches(&v->pool->namespaces, namespace)
+			       ? 0
+			       : err_set(err, -EPERM,
+					 "pool %s is strict, and its namespaces do not include "
+					 "\"%s\"",
+					 v->name, namespace);
+	for (size_t i = 0; i < views->n; i++) {
+		const struct pool_view *fence = &views->v[i];
+
+		if (fence->pool && fence->pool->strict && strcmp(fence->network, v->network) == 0 &&
+		    matches(&fence->pool->namespaces, namespace))
+			return err_set(err, -EPERM,
+				       "namespace \"%s\" belongs to the strict pool %s, so it "
+				       "gets no address of pool %s",
+				       namespace, fence->name, v->name);
+	}
+	return 0;
+}
+
 static int choose_named(const struct pool_views *views, const struct texts *named,
-			struct choices *ret, struct err *err)
+			const char *namespace, struct choices *ret, struct err *err)
 {
 	for (size_t i = 0; i < named->n; i++) {
 		const struct pool_view *v = pool_views_find(views, named->v[i]);
@@ -330,7 +353,7 @@ static int choose_named(const struct pool_views *views, const struct texts *name
 
 		if (!v)
 			return err_set(err, -ENOENT, "there is no pool %s", named->v[i]);
-		r = pool_view_check(v, err);
+		r = pool_view_check(v, err) ?: pool_fence_check(views, v, namespace, err);
 		if (r < 0)
 			return -ENOENT;
 		c = choice_of(ret, v);
@@ -361,7 +384,8 @@ static void choose_usual(const struct pool_views *views, const char *namespace, 
 		for (size_t i = 0; i < views->n; i++) {
 			const struct pool_view *v = &views->v[i];
 
-			if (!is_usual(v) || v->cidr.address.family != family)
+			if (!is_usual(v) || v->cidr.address.family != family ||
+			    pool_fence_check(views, v, namespace, NULL) < 0)
 				continue;
 			if (preferred ? matches(&v->pool->namespaces, namespace)
 				      : v->pool->namespaces.n == 0)
@@ -394,7 +418,7 @@ int choose_pools(const struct pool_views *views, const struct texts *named, cons
 	int r = c.ipv4.v && c.ipv6.v ? 0 : -ENOMEM;
 
 	if (r == 0 && named->n) {
-		r = choose_named(views, named, &c, err);
+		r = choose_named(views, named, namespace, &c, err);
 	} else if (r == 0) {
 		choose_usual(views, namespace, AF_INET, &c.ipv4);
 		choose_usual(views, namespace, AF_INET6, &c.ipv6);

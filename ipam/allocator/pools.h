@@ -19,7 +19,8 @@
  * The choice, for each family by itself: the pools named in the request, in that
  * order and no others; else those whose namespaces match; else those without
  * namespaces; both by priority, then by name, on network "default", whose nodeSelector matches this
- * node, and not made from an IPAM config. The first that can give, gives.
+ * node, and not made from an IPAM config. The first that can give, gives. Strict pools
+ * fence all of this, requests by name included.
  */
 #pragma once
 
@@ -80,6 +81,12 @@ int exclude_prefixes(struct spans *s, const struct prefixes *exclude, sa_family_
 bool pool_view_serves(const struct pool_view *v);
 /* The same with a sentence for the one who asked for it by name: 0 or -EPERM. */
 int pool_view_check(const struct pool_view *v, struct err *err);
+/*
+ * 0, or -EPERM with a sentence: a strict pool gives to its namespaces only, and a namespace of a
+ * strict pool, whether that serves or not, gets nothing from other pools of that pool's network.
+ */
+int pool_fence_check(const struct pool_views *views, const struct pool_view *v,
+		     const char *namespace, struct err *err);
 /* "pool web (10.1.0.0/24, 256 addresses)" */
 #define POOL_SHOW_TEXT (NAME_TEXT + PREFIX_TEXT + 80)
 const char *pool_view_show(const struct pool_view *v, char *text);

@@ -75,6 +75,44 @@ static void a_matching_namespace_wins_for_its_family(void **unused)
 	assert_string_equal(chosen("", NULL), "a | six");
 }
 
+static void a_strict_pool_is_a_fence_from_both_sides(void **unused)
+{
+	world_pool(&w, "a", "{\"cidr\":\"10.1.0.0/24\"}");
+	world_pool(
+		&w, "b",
+		"{\"cidr\":\"10.2.0.0/24\",\"namespaces\":[\"shop\",\"team-*\"],\"strict\":true}");
+	world_pool(&w, "c", "{\"cidr\":\"10.3.0.0/24\",\"namespaces\":[\"shop\"]}");
+	world_pool(&w, "lan", "{\"cidr\":\"10.9.0.0/24\",\"network\":\"lan\"}");
+	world_pool(&w, "six", "{\"cidr\":\"fd00::/64\",\"blockSize\":80}");
+	/* Of the other family neither: an open pool there would be the gap in the fence. */
+	assert_string_equal(chosen("shop", NULL), "b |");
+	assert_string_equal(chosen("team-x", NULL), "b |");
+	assert_string_equal(chosen("other", NULL), "a | six");
+	assert_string_equal(chosen("", NULL), "a | six");
+	/* Nor by name, as a pod's annotation gives it. */
+	assert_string_equal(chosen("shop", NAMED("b")), "b |");
+	assert_string_equal(chosen("other", NAMED("b")),
+			    "pool b is strict, and its namespaces do not include \"other\"");
+	assert_string_equal(chosen("", NAMED("b")),
+			    "pool b is strict, and its namespaces do not include \"\"");
+	assert_string_equal(
+		chosen("shop", NAMED("b", "a")),
+		"namespace \"shop\" belongs to the strict pool b, so it gets no address "
+		"of pool a");
+	assert_string_equal(
+		chosen("shop", NAMED("c")),
+		"namespace \"shop\" belongs to the strict pool b, so it gets no address "
+		"of pool c");
+	/* The fence is one of its network. */
+	assert_string_equal(chosen("shop", NAMED("lan")), "lan |");
+	/* A pool that gives nothing keeps its namespaces all the same. */
+	world_pool(&w, "b",
+		   "{\"cidr\":\"10.2.0.0/24\",\"namespaces\":[\"shop\"],\"strict\":true,"
+		   "\"disabled\":true}");
+	assert_non_null(strstr(chosen("shop", NULL), "no pool fits"));
+	assert_string_equal(chosen("other", NULL), "a | six");
+}
+
 static void named_pools_come_as_named_and_alone(void **unused)
 {
 	world_pool(&w, "a", "{\"cidr\":\"10.1.0.0/24\"}");
@@ -233,6 +271,7 @@ int main(void)
 		TEST(pools_come_in_the_order_of_their_names),
 		TEST(a_higher_priority_comes_before_the_name),
 		TEST(a_matching_namespace_wins_for_its_family),
+		TEST(a_strict_pool_is_a_fence_from_both_sides),
 		TEST(named_pools_come_as_named_and_alone),
 		TEST(secondary_networks_are_only_for_those_who_ask),
 		TEST(the_node_selector_sees_labels_and_the_node_name),

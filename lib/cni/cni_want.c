@@ -131,14 +131,32 @@ static int each_in_annotation(const struct json_at *runtime, const char *name, i
 	return want->n_pools + want->n_addresses > before;
 }
 
-/* --- pools ---------------------------------------------------------------------------------- */
-
-static int read_pools(const struct json_at *root, struct json_at runtime, struct cni_want *want,
-		      struct cni_error *e)
+/* Either place may switch them off. */
+static int read_switch(const struct json_at *root, bool *ret, struct cni_error *e)
 {
 	struct json_at ipam = json_member(root, "ipam");
 	const struct json_at *const places[] = { &ipam, root };
-	int r = each_in_annotation(&runtime, "roost.io/pool", add_pool, want, e);
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		bool on = true;
+		int r = cni_read(e, json_read_bool(json_member(places[i], "podAnnotations"), &on));
+
+		if (r < 0)
+			return r;
+		*ret = *ret && on;
+	}
+	return 0;
+}
+
+/* --- pools ---------------------------------------------------------------------------------- */
+
+/* runtime NULL: annotations are ignored. */
+static int read_pools(const struct json_at *root, const struct json_at *runtime,
+		      struct cni_want *want, struct cni_error *e)
+{
+	struct json_at ipam = json_member(root, "ipam");
+	const struct json_at *const places[] = { &ipam, root };
+	int r = runtime ? each_in_annotation(runtime, "roost.io/pool", add_pool, want, e) : 0;
 
 	want->pools_from_pod = r > 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(places); i++) {
@@ -173,12 +191,12 @@ static int from_cni_args(const char *text, struct cni_want *want, struct cni_err
 	return r;
 }
 
-static int read_addresses(struct json_at runtime, struct json_at args, const char *cni_args_ip,
-			  struct cni_want *want, struct cni_error *e)
+static int read_addresses(struct json_at runtime, bool annotations, struct json_at args,
+			  const char *cni_args_ip, struct cni_want *want, struct cni_error *e)
 {
 	int r = each_value(json_member(&runtime, "ips"), add_address, want, e);
 
-	if (r == 0)
+	if (r == 0 && annotations)
 		r = each_in_annotation(&runtime, "roost.io/addresses", add_address, want, e);
 	if (r == 0)
 		r = from_args(json_member(&args, "ips"), want);
@@ -238,14 +256,17 @@ int cni_want_read(const struct cni_conf *conf, const struct cni_env *env, struct
 	struct json_at root = cni_root(conf->json, e),
 		       runtime = json_member(&root, "runtimeConfig"),
 		       outer = json_member(&root, "args"), args = json_member(&outer, "cni");
+	bool annotations = true;
 	int r;
 
 	*ret = (struct cni_want){ 0 };
 	r = cni_read(e, json_read_object(runtime));
 	if (r >= 0)
-		r = read_pools(&root, runtime, ret, e);
+		r = read_switch(&root, &annotations, e);
+	if (r >= 0)
+		r = read_pools(&root, annotations ? &runtime : NULL, ret, e);
 	if (r == 0)
-		r = read_addresses(runtime, args, env->args.ip, ret, e);
+		r = read_addresses(runtime, annotations, args, env->args.ip, ret, e);
 	if (r == 0)
 		r = read_mac(runtime, args, env->args.mac, &ret->mac, e);
 	if (r == 0)

@@ -9,7 +9,8 @@
  *   mac         capability "mac"; args.cni.mac; MAC in CNI_ARGS
  *   dns         capability "dns"
  * Annotations come by the capability io.kubernetes.cri.pod-annotations, so no plugin
- * has to ask the API server. A list in an annotation is written as JSON or with
+ * has to ask the API server; "podAnnotations": false, in "ipam" or at the top, ignores
+ * them. A list in an annotation is written as JSON or with
  * commas. "args" is optional metadata by CNI's conventions: what is wrong there is
  * ignored; everything else that is wrong is refused, because an address silently
  * other than the one asked for is worse than none.

@@ -121,6 +121,17 @@ static void the_pods_annotation_beats_the_configuration(void **unused)
 	       "pool:web");
 	expect(CONF(",\"pool\":\"web\"" ANNOTATIONS("\"Roost.io/Pool\":\"db\"")), "", "",
 	       "pool:web");
+	/* Unless the operator ignores them. */
+	expect(CONF(",\"pool\":\"web\",\"podAnnotations\":false" ANNOTATIONS(
+		       "\"roost.io/pool\":\"db\",\"roost.io/addresses\":\"10.1.0.5\"")),
+	       "", "", "pool:web");
+	expect(CONF(",\"podAnnotations\":true" ANNOTATIONS("\"roost.io/pool\":\"db\"")), "", "",
+	       "pool:db");
+	expect(CONF(",\"podAnnotations\":true,\"ipam\":{\"podAnnotations\":false}" ANNOTATIONS(
+		       "\"roost.io/pool\":\"db\"")),
+	       "", "", "");
+	fails(CONF(",\"podAnnotations\":\"no\""), "", "", CNI_CODE_DECODE,
+	      "field \"podAnnotations\": \"no\" is a string, not true or false");
 	fails(CONF(ANNOTATIONS("\"roost.io/pool\":\"a,,b\"")), "", "", CNI_CODE_CONFIG,
 	      "the pod's annotation roost.io/pool: \"\" is not a name: 1 to 63 of a-z, 0-9, '.', "
 	      "'-', with a letter or digit at both ends");

@@ -120,6 +120,7 @@ struct pool {
 	struct selector_text node_selector;
 	struct texts namespaces;               /* exact, or ending in '*' */
 	uint32_t priority;                     /* the pool with the higher one is tried first */
+	bool strict;                           /* a fence around those namespaces: KEYS.md */
 	struct address range_start, range_end; /* the first and the last of cidr by default */
 	struct prefixes exclude;
 	enum pool_prefix prefix;

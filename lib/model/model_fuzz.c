@@ -9,7 +9,7 @@
 #define TRY(noun, key)                                                                             \
 	static void try_##noun(const char *json, size_t len)                                       \
 	{                                                                                          \
-		AUTO_DONE(noun##_done) struct noun a = { 0 }, b = { 0 };                                \
+		AUTO_DONE(noun##_done) struct noun a = { 0 }, b = { 0 };                           \
 		AUTO(free) char *text = NULL;                                                      \
 		struct err err = { "" };                                                           \
                                                                                                    \

@@ -16,7 +16,7 @@
 /* Decodes, encodes to exactly `want`, and decodes that to an equal record. */
 #define ROUND_TRIP(noun, key, json, want)                                                          \
 	do {                                                                                       \
-		AUTO_DONE(noun##_done) struct noun a_ = { 0 }, b_ = { 0 };                              \
+		AUTO_DONE(noun##_done) struct noun a_ = { 0 }, b_ = { 0 };                         \
 		AUTO(free) char *text_ = NULL;                                                     \
 		struct err err_ = { "" };                                                          \
 		if (noun##_decode(key, json, strlen(json), &a_, &err_) != 0)                       \

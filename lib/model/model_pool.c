@@ -40,6 +40,7 @@ static const struct field pool_fields[] = {
 	{ FIELD(pool, node_selector, "nodeSelector", selector) },
 	{ LIST(pool, namespaces, "namespaces", &namespace) },
 	{ FIELD(pool, priority, "priority", number), .max = 1000, .initial = 100 },
+	{ FIELD(pool, strict, "strict", flag) },
 	{ FIELD(pool, range_start, "rangeStart", address) },
 	{ FIELD(pool, range_end, "rangeEnd", address) },
 	{ LIST(pool, exclude, "exclude", &range) },
@@ -170,6 +171,8 @@ static int pool_check(const void *record, struct err *err)
 		r = result_check(pool, err);
 	if (r < 0)
 		return r;
+	if (pool->strict && pool->namespaces.n == 0)
+		return err_set(err, -EINVAL, "field \"strict\": needs \"namespaces\"");
 	if (pool->max_blocks_per_node && pool->preallocate > pool->max_blocks_per_node)
 		return err_set(err, -EINVAL,
 			       "field \"preallocate\": %u is more than maxBlocksPerNode %u",

@@ -205,6 +205,7 @@ static void other_rules_of_a_pool(void **unused)
 	REFUSED("\"namespaces\":[\"a\",\"b*c\"]",
 		"field \"namespaces[1]\": \"b*c\" is not a namespace: up to 63 of a-z, 0-9, '-', "
 		"with a letter or digit at both ends, or its beginning and '*'");
+	REFUSED("\"strict\":true", "field \"strict\": needs \"namespaces\"");
 	REFUSED("\"namespaces\":\"a\"", "field \"namespaces\": \"a\" is a string, not an array");
 	REFUSED("\"gateway\":\"fd00::1\"",
 		"field \"gateway\": fd00::1 is not of the family of 10.1.0.0/24");
