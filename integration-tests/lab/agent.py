@@ -65,8 +65,9 @@ class Agent:
 
     def spawn(self, *flags):
         """Start the process without waiting for anything."""
-        self.process = self.node.spawn("roostd", [self.build / "roostd", *self.etcd.flags(),
-                                                  *self.flags, *flags], expect_clean=True)
+        etcd = self.etcd.flags(f"node {self.node.name}")
+        self.process = self.node.spawn("roostd", [self.build / "roostd", *etcd, *self.flags, *flags],
+                                       expect_clean=True)
         return self
 
     def start(self, *flags, timeout=20):

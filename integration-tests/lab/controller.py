@@ -32,7 +32,7 @@ class Controller:
 
     def start(self):
         self.process = self.node.spawn("roost-controller", [
-            self.build / "roost-controller", *self.etcd.flags(), "--name", self.node.name,
+            self.build / "roost-controller", *self.etcd.flags("controller"), "--name", self.node.name,
             "--metrics", PORT, *self.flags], expect_clean=True)
         return self
 

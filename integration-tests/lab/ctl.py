@@ -24,7 +24,7 @@ class Ctl:
 
     def command(self, line):
         words = shlex.split(line) if isinstance(line, str) else list(line)
-        return [self.program, *words, *(self.etcd.flags() if self.etcd else [])]
+        return [self.program, *words, *(self.etcd.flags("operator") if self.etcd else [])]
 
     def run(self, line, env=None, **kwargs):
         # What an editor leaves behind goes with the node.

@@ -7,6 +7,9 @@ not in the disk. It outlives the process (kill, restart) and goes with the lab.
 
 import collections
 import itertools
+import json
+import os
+import subprocess
 import time
 
 from .gateway import PORT, EtcdError, Gateway, b64, prefix_end, unb64
@@ -16,6 +19,9 @@ KeyValue = collections.namedtuple("KeyValue", "key value create mod version leas
 Event = collections.namedtuple("Event", "revision type key value")
 USER, PASSWORD = "roost", "roost-password"
 ROOT_PASSWORD = "root-password"
+# Set: every etcd of the lab has TLS and asks for a login, and each program has the role that
+# `roostctl etcd roles` gives it. ROOST_SECURE=1 make check-integration K=...
+SECURE = bool(os.environ.get("ROOST_SECURE"))
 
 # 14 unavailable, 1 and 4 cancelled and late, 2 "context deadline exceeded" without a quorum.
 _TRY_AGAIN = (1, 2, 4, 14)
@@ -124,7 +130,9 @@ class EtcdCluster:
         unix: each member listens on a unix socket too. disk: data on disk, synced.
         quick: short election times; False for etcd's own (a lease lives 2 s or more then).
         """
+        tls, auth = tls or SECURE, auth or SECURE
         self.lab, self.tls, self.auth, self.unix = lab, tls, auth, unix
+        self._roles = {}
         self.disk, self.quick, self.extra_args = disk, quick, list(extra_args)
         self.switch = switch or lab.switch(subnet=subnet)
         self.scheme = "https" if tls else "http"
@@ -222,8 +230,12 @@ class EtcdCluster:
         """All client URLs, with commas: what --etcd wants."""
         return ",".join(m.url for m in self.members)
 
-    def flags(self):
-        """The --etcd... flags by which the programs under test reach this cluster."""
+    def flags(self, program=None):
+        """The --etcd... flags by which the programs under test reach this cluster.
+
+        program: "node NAME", "controller", "operator", "viewer": which role it has where etcd is
+        secure; without one it may do everything of ours.
+        """
         flags = ["--etcd", self.endpoints]
         if self.tls:
             flags += ["--etcd-cacert", self.authority.cert,
@@ -235,8 +247,26 @@ class EtcdCluster:
             password = self.lab.dir / "etcd-password"
             password.write_text(PASSWORD + "\n")
             password.chmod(0o600)
-            flags += ["--etcd-user", USER, "--etcd-password-file", password]
+            user = self._role(program) if SECURE and program else USER
+            flags += ["--etcd-user", user, "--etcd-password-file", password]
         return flags
+
+    def _role(self, program):
+        """The user of that program, made when it is asked for first, as roostctl says."""
+        if program not in self._roles:
+            node = program.split()[1] if program.startswith("node ") else "none"
+            said = subprocess.run([os.path.join(os.environ["ROOST_BUILD"], "roostctl"), "etcd", "roles",
+                                   node, "-o", "json"], check=True, capture_output=True, text=True)
+            name = "roost-" + program.replace(" ", "-")
+            role = next(r for r in json.loads(said.stdout) if r["role"] == name)
+            self._add_user(name, PASSWORD)
+            for p in role["permissions"]:
+                key = p.get("prefix") or p["key"]
+                self.call("/v3/auth/role/grant", {"name": name, "perm": {
+                    "permType": p["permission"].upper(), "key": b64(key),
+                    **({"range_end": b64(prefix_end(key))} if "prefix" in p else {})}})
+            self._roles[program] = name
+        return self._roles[program]
 
     # --- reading and writing --------------------------------------------------------------------
 
@@ -383,6 +413,10 @@ class EtcdCluster:
         self.start()
         if self.auth:
             self._enable_auth()
+        # An operator sets the roles again.
+        programs, self._roles = list(self._roles), {}
+        for program in programs:
+            self._role(program)
         return self
 
     # --- users ----------------------------------------------------------------------------------
@@ -427,7 +461,7 @@ class _AsUser:
     def __getattr__(self, name):
         return getattr(self._etcd, name)
 
-    def flags(self):
+    def flags(self, program=None):
         return [*self._etcd.flags(), *self._login]
 
 

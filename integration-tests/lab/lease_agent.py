@@ -35,7 +35,7 @@ class LeaseServers(list):
     def join(self, node):
         return self.etcd.join(node)
 
-    def flags(self):
+    def flags(self, program=None):
         scheme = "https" if self.tls else "http"
         flags = ["--lease-server", ",".join(f"{scheme}://{a}:{PORT}" for a in self.addresses)]
         if self.tls:

@@ -35,8 +35,8 @@ class Slow:
     def __getattr__(self, name):
         return getattr(self._etcd, name)
 
-    def flags(self):
-        flags = self._etcd.flags()
+    def flags(self, program=None):
+        flags = self._etcd.flags(program)
         flags[flags.index("--etcd") + 1] = self.url
         return flags
 
