@@ -170,6 +170,32 @@ def test_two_uplinks_and_one_dies_silently(site, bird):
     site.assert_kept_apart(pods)
 
 
+def test_the_mesh_with_a_password_and_ttl_security(site):
+    """No session without the password or with another one; nor with a stranger who knows neither."""
+    site.put("config", mesh=True, bgp={"passwordFile": PASSWORD, "ttlSecurity": True})
+    a, b = site.start(2)
+    for m in (a, b):
+        assert "tor.key" in m.agent.wait_health("routing/config", timeout=60)
+        assert not m.established()
+    for m, word in ((a, "right-word"), (b, "wrong-word")):
+        m.node.write(PASSWORD, word, mode=0o600)
+        m.agent.reload()
+        m.agent.wait_well("routing/config", timeout=60)
+        wait_until(lambda: len(m.bird.protocols()) > 4, 60, "the sessions to be there")
+    assert not a.established() and not b.established()
+    b.node.write(PASSWORD, "right-word", mode=0o600)
+    b.agent.reload()
+    wait_until(lambda: len(a.established()) == 2, 60, "both sessions with the right password")
+    pods = [a.pod("pa"), b.pod("pb")]
+    site.settle()
+    site.all_ping(pods)
+    for m in (a, b):
+        shown = m.agent.get("/v1/bird/config").body
+        assert "-word" not in m.agent.log and "-word" not in shown
+        text = m.node.read("/etc/bird/bird.conf")
+        assert "ttl security on" in text and "right-word" in text
+
+
 def test_a_password_that_cannot_be_read_makes_no_session(site):
     """Nor does a wrong one; the right one does, after a reload."""
     site.put("config", mesh=True)

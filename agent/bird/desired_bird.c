@@ -398,6 +398,7 @@ static struct bird_options bird_options(const struct bird_making *m, const struc
 	o.graceful_restart = p ? flag_or(p->graceful_restart, c->graceful_restart)
 			       : c->graceful_restart;
 	o.bfd = p ? flag_or(p->bfd, c->bfd) : c->bfd;
+	o.ttl_security = c->ttl_security;
 	if (p) {
 		o.allow_local_as = p->allow_local_as;
 		o.ttl_security = p->ttl_security;
@@ -473,20 +474,24 @@ static int note_useless_fields(struct bird_making *m, struct bird_offer *o)
 	return r;
 }
 
-/* Password, filters, times: what may make a peer's offer unfit. 0 or -ENOMEM. */
+/* Password, filters, times: what may make an offer unfit. 0 or -ENOMEM. */
 static int fit(struct bird_making *m, struct bird_offer *o)
 {
 	const struct peer *p = o->peer;
 	int r = choose_filters(m, p, o->session.asn != o->session.options.local_asn,
 			       &o->session.options);
 
-	if (r < 0 || !p)
-		return r < 0 ? r : 0;
+	if (r < 0)
+		return r;
 	o->unfit = r == 0;
-	r = secret(m, "peer/", p->name, "passwordFile", p->password_file, &o->session.password);
+	r = p ? secret(m, "peer/", p->name, "passwordFile", p->password_file, &o->session.password)
+	      : secret(m, "config", "", "bgp.passwordFile", m->in->config->bgp.password_file,
+		       &o->session.password);
 	if (r < 0)
 		return r;
 	o->unfit |= r == 0;
+	if (!p)
+		return 0;
 	if (p->description && p->description[0]) {
 		o->session.description = strdup(p->description);
 		if (!o->session.description)
@@ -545,6 +550,25 @@ static int offer_address(struct bird_making *m, struct bird_offers *offers, cons
 	return fit(m, o);
 }
 
+/*
+ * A neighbour that does not expect TTL security sends less than 255, and has no session: so only
+ * where both ends come to the same result, from the subnets in both records.
+ */
+static int settle_mesh_ttl(struct bird_making *m, struct bird_offer *o, const struct node *node)
+{
+	sa_family_t over = o->session.neighbour.address.family;
+	const struct prefix *theirs = over == AF_INET ? &node->ipv4 : &node->ipv6;
+
+	if (!o->session.options.ttl_security ||
+	    (!o->session.options.multihop && prefix_contains(theirs, &o->session.local)))
+		return 0;
+	o->session.options.ttl_security = false;
+	return problem(
+		m, BIRD_NOTICE, "config", "",
+		"field \"bgp.ttlSecurity\": some nodes are not in a subnet of this node: their "
+		"sessions have no TTL security");
+}
+
 /* One session with a node, over one family. p is NULL for the mesh. */
 static int offer_node(struct bird_making *m, struct bird_offers *offers, const struct peer *p,
 		      const struct bird_other *other, sa_family_t over, bool ipv4, bool passive)
@@ -567,6 +591,8 @@ static int offer_node(struct bird_making *m, struct bird_offers *offers, const s
 	o->session.options.ipv6 = over == AF_INET6 &&
 				  (!p || !p->families.n || wants(p, FAMILY_IPV6));
 	settle(m, o, &other->cluster_id);
+	if (!p && settle_mesh_ttl(m, o, node) < 0)
+		return -ENOMEM;
 	return fit(m, o);
 }
 
@@ -963,6 +989,9 @@ int desired_bird_password_files(const struct bird_input *in, struct texts *ret)
 				      selector_matches(p->peer_selector.parsed, &own))))
 			add_file(&files, p->password_file);
 	}
+	if (in->config->protocol == PROTOCOL_BGP && in->config->mesh &&
+	    !(in->spec && in->spec->route_reflector_cluster_id.family))
+		add_file(&files, in->config->bgp.password_file);
 	if (in->config->protocol == PROTOCOL_OSPF)
 		add_file(&files, in->config->ospf.password_file);
 	if (in->config->protocol == PROTOCOL_RIP)

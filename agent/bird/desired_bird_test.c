@@ -25,10 +25,10 @@ static void describe(FILE *f, const struct bird_session *s)
 	fprintf(f, "%s as %u", address_print(&s->neighbour.address, address), s->asn);
 	if (s->neighbour.zone[0])
 		fprintf(f, " on %s", s->neighbour.zone);
-	fprintf(f, " by %s%s%s%s%s%s%s%s\n", s->record, o->multihop ? " multihop" : "",
-		o->rr_client ? " client" : "", s->passive ? " passive" : "",
-		s->password ? " password" : "", o->ipv4 ? " 4" : "", o->ipv6 ? " 6" : "",
-		o->extended_next_hop ? " extended" : "");
+	fprintf(f, " by %s%s%s%s%s%s%s%s%s\n", s->record, o->multihop ? " multihop" : "",
+		o->ttl_security ? " ttl" : "", o->rr_client ? " client" : "",
+		s->passive ? " passive" : "", s->password ? " password" : "", o->ipv4 ? " 4" : "",
+		o->ipv6 ? " 6" : "", o->extended_next_hop ? " extended" : "");
 }
 
 static char *sessions_of(const struct bird_plan *plan)
@@ -220,6 +220,50 @@ static void without_its_password_there_is_no_session_at_all(void **unused)
 	       "", "peer/a: field \"passwordFile\": was not read; left out until it can be read\n");
 }
 
+/* A mesh that may have a password has no session without it; a record's session is its own. */
+static void the_mesh_has_the_password_of_config(void **unused)
+{
+	static const char config[] = NODES
+		",\"config\":{\"bgp\":{\"passwordFile\":\"/m\"}},"
+		"\"peer/a\":{\"address\":\"192.168.50.2\",\"asn\":64512}";
+	AUTO(free) char *with = NULL, *without = NULL;
+
+	assert_true(asprintf(&with,
+			     "{\"self\":\"n1\",\"records\":{%s},\"passwords\":{\"/m\":\"w\"}}",
+			     config) > 0);
+	assert_true(asprintf(&without,
+			     "{\"self\":\"n1\",\"records\":{%s},\"passwords\":{\"/m\":null}}",
+			     config) > 0);
+	expect(with,
+	       "192.168.50.2 as 64512 by peer/a 4\n"
+	       "192.168.50.3 as 64512 by node/n3 password 4\n"
+	       "192.168.50.10 as 64512 by node/n10 password 4\n",
+	       "");
+	expect(without, "192.168.50.2 as 64512 by peer/a 4\n",
+	       "config: field \"bgp.passwordFile\": No such file or directory; left out until it "
+	       "can be read\n");
+}
+
+/* Both ends have to come to the same result: the neighbour's subnet counts as well. */
+static void the_mesh_has_ttl_security_on_a_common_subnet(void **unused)
+{
+	static const char state[] = STATE("n1",
+					  "\"node/n1\":{\"ipv4\":\"192.168.50.1/24\"},"
+					  "\"node/n2\":{\"ipv4\":\"192.168.50.2/24\"},"
+					  "\"node/n3\":{\"ipv4\":\"192.168.50.3/32\"},"
+					  "\"node/n4\":{\"ipv4\":\"192.168.60.4/24\"},"
+					  "\"peer/a\":{\"address\":\"192.168.50.9\",\"asn\":1},"
+					  "\"config\":{\"bgp\":{\"ttlSecurity\":true}}");
+
+	expect(state,
+	       "192.168.50.2 as 64512 by node/n2 ttl 4\n"
+	       "192.168.50.3 as 64512 by node/n3 4\n"
+	       "192.168.50.9 as 1 by peer/a 4\n"
+	       "192.168.60.4 as 64512 by node/n4 multihop 4\n",
+	       "config: (notice) field \"bgp.ttlSecurity\": some nodes are not in a subnet of this "
+	       "node: their sessions have no TTL security\n");
+}
+
 static void what_a_record_says_in_vain_is_told(void **unused)
 {
 	expect(STATE("n1", NODES ",\"config\":{\"mesh\":false,\"bgp\":{\"holdTime\":30}},"
@@ -246,11 +290,19 @@ static void password_files_are_those_that_this_node_needs(void **unused)
 		      "\"passwordFile\":\"/b\"},"
 		      "\"peer/c\":{\"peerSelector\":\"has(rr)\",\"nodes\":[\"n2\"],"
 		      "\"passwordFile\":\"/c\"},"
+		      "\"config\":{\"bgp\":{\"passwordFile\":\"/m\"}},"
 		      "\"peer/d\":{\"address\":\"10.0.0.3\",\"asn\":1,\"passwordFile\":\"/a\"}"));
 	assert_int_equal(desired_bird_password_files(&w.in, &files), 0);
+	/* A reflector is not in the mesh. */
 	assert_int_equal(files.n, 2);
 	assert_string_equal(files.v[0], "/a");
 	assert_string_equal(files.v[1], "/c");
+	free(files.v);
+	world_done(&w);
+	world_make(&w, STATE("n1", NODES ",\"config\":{\"bgp\":{\"passwordFile\":\"/m\"}}"));
+	assert_int_equal(desired_bird_password_files(&w.in, &files), 0);
+	assert_int_equal(files.n, 1);
+	assert_string_equal(files.v[0], "/m");
 	free(files.v);
 	world_done(&w);
 }
@@ -536,6 +588,8 @@ int main(void)
 		cmocka_unit_test(a_record_wins_over_the_mesh_and_the_first_name_over_the_second),
 		cmocka_unit_test(without_its_password_there_is_no_session_at_all),
 		cmocka_unit_test(what_a_record_says_in_vain_is_told),
+		cmocka_unit_test(the_mesh_has_the_password_of_config),
+		cmocka_unit_test(the_mesh_has_ttl_security_on_a_common_subnet),
 		cmocka_unit_test(password_files_are_those_that_this_node_needs),
 		cmocka_unit_test(the_order_of_records_does_not_matter),
 		cmocka_unit_test(names_fit_bird_and_never_meet),

@@ -46,6 +46,9 @@ struct config_bgp {
 	bool bfd;
 	uint32_t ecmp, listen_port;
 	struct texts communities;
+	/* of the mesh alone */
+	const char *password_file; /* "": none */
+	bool ttl_security;
 };
 
 struct config_bfd {

@@ -40,6 +40,8 @@ static const struct field bgp_fields[] = {
 	{ FIELD(config_bgp, listen_port, "listenPort", number), .min = 1, .max = 65535,
 	  .initial = 179 },
 	{ LIST(config_bgp, communities, "communities", &community) },
+	{ FIELD(config_bgp, password_file, "passwordFile", text), .check = path_check },
+	{ FIELD(config_bgp, ttl_security, "ttlSecurity", flag) },
 };
 
 static const struct field bfd_fields[] = {
