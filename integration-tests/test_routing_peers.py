@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Neighbours that are none of ours: FRR and GoBGP at the top of the rack; BFD, MD5, ECMP."""
 
+import ipaddress
 import json
 
 import pytest
 
 from lab import wait_until
+from lab.steady import SteadyPing
 from lab.strangers import Frr, GoBgp
 
 WORD = "s3cret#word"
@@ -194,6 +196,49 @@ def test_the_mesh_with_a_password_and_ttl_security(site):
         assert "-word" not in m.agent.log and "-word" not in shown
         text = m.node.read("/etc/bird/bird.conf")
         assert "ttl security on" in text and "right-word" in text
+
+
+def test_a_node_that_announces_the_block_of_another(site, bird):
+    """Believed without verifyOwners; with it only what block/ says is the node's own."""
+    site.put("config", mesh=True)
+    a, b = site.start(2)
+    pods = [a.pod("pa"), b.pod("pb")]
+    site.settle()
+    stolen = next(x for x in a.blocks() if ":" not in x)
+    thief, address, _ = tor(site, "thief")
+    own = str(ipaddress.ip_network(stolen).supernet(new_prefix=16).broadcast_address - 63) + "/26"
+    site.put(f"block/default/{own.replace('/', '-')}", node="thief", pool="web")
+    site.put("node/thief", ipv4=f"{address}/24", machine="m", boot="b")
+    text = f"""
+router id {address};
+protocol device {{}}
+protocol static {{ ipv4; route {stolen} blackhole; route {own} blackhole; }}
+"""
+    for i, m in enumerate((a, b)):
+        text += f"""
+protocol bgp m{i} {{
+  local {address} as 64512; neighbor {m.address()} as 64512; connect delay time 1;
+  ipv4 {{ import all; export all; next hop self; }};
+}}
+"""
+    bird(thief, text)
+
+    def believed(block):
+        return any(f"from {address}" in line or f"via {address}" in line
+                   for line in b.bird.birdc(f"show route {block} all").splitlines())
+    wait_until(lambda: believed(stolen) and believed(own), 60, "the theft to work")
+    site.put("config", mesh=True, bgp={"verifyOwners": True})
+    wait_until(lambda: not believed(stolen), 60, "the stolen block to be refused")
+    wait_until(lambda: believed(own), 60, "the thief's own block to be there")
+    site.all_ping(pods, families=(4,))
+    # A new block is believed once its record is known, an agent's restart loses none.
+    ping = SteadyPing(pods[1].pod, pods[0].address, interval=0.01)
+    b.agent.kill()
+    b.agent.start()
+    c = site.start(1)[0]
+    pods.append(c.pod("pc"))
+    site.all_ping(pods, families=(4,))
+    assert not believed(stolen) and ping.stop() == []
 
 
 def test_a_password_that_cannot_be_read_makes_no_session(site):

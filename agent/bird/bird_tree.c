@@ -298,12 +298,126 @@ static int put_filters(struct tree *t, const struct bird_making *m, sa_family_t 
 		tree_open(t, NULL, '{');
 		tree_text(t, "name", v[i]->name);
 		tree_bool(t, "import", v[i]->import);
+		tree_bool(t, "verifyOwner", v[i]->verify_owner);
 		tree_open(t, "rules", '[');
 		for (size_t k = 0; v[i]->record && k < v[i]->record->rules.n; k++) {
 			const struct filter_rule *r = &v[i]->record->rules.v[k];
 
 			if (!r->match.cidr.address.family || r->match.cidr.address.family == family)
 				put_rule(t, v[i], r);
+		}
+		tree_close(t);
+		tree_close(t);
+	}
+	tree_close(t);
+	return 0;
+}
+
+struct ownership {
+	struct address neighbour;
+	struct prefix block;
+};
+
+static int ownership_order(const void *a, const void *b)
+{
+	const struct ownership *x = a, *y = b;
+	int r = address_compare(&x->neighbour, &y->neighbour);
+
+	return r ?: prefix_compare(&x->block, &y->block);
+}
+
+static int owned_order(const void *a, const void *b)
+{
+	const struct bird_owned *x = *(const struct bird_owned *const *)a,
+				*y = *(const struct bird_owned *const *)b;
+	int r = strcmp(x->node, y->node);
+
+	return r ?: prefix_compare(&x->block, &y->block);
+}
+
+static int by_owner(const void *node, const void *owned)
+{
+	return strcmp(node, (*(const struct bird_owned *const *)owned)->node);
+}
+
+static size_t add_ownerships(struct ownership *v, const struct node *n, const struct prefix *block)
+{
+	size_t i = 0;
+
+	if (n->ipv4.address.family)
+		v[i++] = (struct ownership){ n->ipv4.address, *block };
+	if (n->ipv6.address.family)
+		v[i++] = (struct ownership){ n->ipv6.address, *block };
+	return i;
+}
+
+/* Each node of each block, by either of its addresses, because IPv6 sessions carry IPv4 too. */
+static int list_ownerships(const struct bird_input *in, sa_family_t family, struct ownership **ret,
+			   size_t *ret_n)
+{
+	AUTO(free) const struct bird_owned **owned = calloc(in->n_owned ?: 1, sizeof(*owned));
+	struct ownership *v = NULL;
+	size_t n = 0, room = 0;
+
+	if (!owned)
+		return -ENOMEM;
+	for (size_t i = 0; i < in->n_owned; i++)
+		owned[i] = &in->owned[i];
+	qsort(owned, in->n_owned, sizeof(*owned), owned_order);
+	for (size_t i = 0; i < in->n_nodes; i++) {
+		const char *name = in->nodes[i].node->name;
+		const struct bird_owned **at = bsearch(name, owned, in->n_owned, sizeof(*owned),
+						       by_owner);
+
+		while (at && at > owned && strcmp(at[-1]->node, name) == 0)
+			at--;
+		for (; at && at < owned + in->n_owned && strcmp((*at)->node, name) == 0; at++) {
+			if ((*at)->block.address.family != family)
+				continue;
+			if (n + 2 > room) {
+				size_t grown = room ? room * 2 : 64;
+				struct ownership *w = reallocarray(v, grown, sizeof(*v));
+
+				if (!w) {
+					free(v);
+					return -ENOMEM;
+				}
+				v = w;
+				room = grown;
+			}
+			n += add_ownerships(v + n, in->nodes[i].node, &(*at)->block);
+		}
+	}
+	if (n)
+		n = sort_unique(v, n, sizeof(*v), ownership_order, ownership_order);
+	*ret = v;
+	*ret_n = n;
+	return 0;
+}
+
+/* Two records with one address share it: neither keeps the other's blocks out. */
+static int put_owners(struct tree *t, const struct bird_making *m, sa_family_t family)
+{
+	AUTO(free) struct ownership *v = NULL;
+	size_t n;
+	int r = list_ownerships(m->in, family, &v, &n);
+
+	if (r < 0)
+		return r;
+	tree_open(t, "owners", '[');
+	for (size_t i = 0; i < n;) {
+		size_t first = i;
+
+		tree_open(t, NULL, '{');
+		tree_address(t, "neighbour", &v[i].neighbour);
+		tree_open(t, "owned", '[');
+		for (; i < n && address_compare(&v[i].neighbour, &v[first].neighbour) == 0; i++) {
+			tree_open(t, NULL, '{');
+			tree_prefix(t, "prefix", &v[i].block);
+			tree_bool(t, "more",
+				  i + 1 < n && address_compare(&v[i + 1].neighbour,
+							       &v[first].neighbour) == 0);
+			tree_close(t);
 		}
 		tree_close(t);
 		tree_close(t);
@@ -326,6 +440,7 @@ static int put_family(struct tree *t, const struct bird_making *m, bool four)
 		  four ? "255.255.255.255/32" : "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128");
 	r = put_extents(t, m->in, family);
 	put_own(t, &m->plan, family);
+	r = r ?: put_owners(t, m, family);
 	r = r ?: put_filters(t, m, family);
 	tree_close(t);
 	return r;
@@ -407,6 +522,7 @@ int bird_tree(struct bird_making *m)
 	tree_number(&t, "ecmp", bgp->ecmp);
 	tree_bool(&t, "announceStatic", in->config->announce == ANNOUNCE_STATIC);
 	tree_bool(&t, "transit", m->transit);
+	tree_bool(&t, "verifyOwners", bgp->verify_owners);
 	tree_bool(&t, "authenticationOption", in->version >= BIRD_AUTH_OPTION);
 	if (open_if(&t, "ownCommunities", bgp->communities.n)) {
 		put_communities(&t, &bgp->communities);

@@ -18,6 +18,7 @@
 struct bird_filter {
 	char name[BIRD_NAME_TEXT]; /* without the family's digit */
 	bool import;
+	bool verify_owner;    /* of the neighbour; only with import */
 	uint32_t prepend_asn; /* 0: prepending is left out */
 	const struct filter *record;
 };

@@ -221,7 +221,7 @@ static void protocol_name(const struct neighbour *n, char *ret)
 /* in, out; in_tor; out_rack_7_0a1b2c3d where the record's name does not fit BIRD's. */
 static void filter_name(struct bird_filter *f)
 {
-	const char *direction = f->import ? "in" : "out";
+	const char *direction = f->verify_owner ? "in_owned" : f->import ? "in" : "out";
 	char name[31], hash[HASH_TEXT], asn[16] = "";
 
 	if (!f->record) {
@@ -256,6 +256,7 @@ static int filter_number(struct bird_making *m, const struct bird_filter *want, 
 	for (size_t i = 0; i < m->filters.n; i++)
 		if (m->filters.v[i].record == want->record &&
 		    m->filters.v[i].import == want->import &&
+		    m->filters.v[i].verify_owner == want->verify_owner &&
 		    m->filters.v[i].prepend_asn == want->prepend_asn) {
 			*ret = (uint32_t)i;
 			return 1;
@@ -272,7 +273,7 @@ static int filter_number(struct bird_making *m, const struct bird_filter *want, 
 static int one_filter(struct bird_making *m, const struct peer *p, bool import, bool ebgp,
 		      const struct bird_options *o, uint32_t *ret)
 {
-	struct bird_filter want = { .import = import };
+	struct bird_filter want = { .import = import, .verify_owner = import && o->verify_owner };
 	struct err why;
 	int r = p ? peer_filter(p, import, m->in->filters, m->in->n_filters, &want.record, &why)
 		  : 0;
@@ -587,6 +588,9 @@ static int offer_node(struct bird_making *m, struct bird_offers *offers, const s
 	o->session.port = p && p->port ? p->port : m->in->config->bgp.listen_port;
 	o->session.local_port = o->session.port;
 	o->session.passive = passive;
+	/* A reflector passes on what others own, after it has verified its clients. */
+	o->session.options.verify_owner = m->in->config->bgp.verify_owners &&
+					  !other->cluster_id.family;
 	o->session.options.ipv4 = ipv4;
 	o->session.options.ipv6 = over == AF_INET6 &&
 				  (!p || !p->families.n || wants(p, FAMILY_IPV6));

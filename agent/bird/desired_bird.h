@@ -37,6 +37,12 @@ struct bird_extent {
 	bool silent;
 };
 
+/* A block/ record: whose it is. */
+struct bird_owned {
+	struct prefix block;
+	const char *node;
+};
+
 /* A file that a record names: its text, or NULL and the reason. */
 struct bird_password {
 	const char *path, *text, *reason;
@@ -58,6 +64,8 @@ struct bird_input {
 	size_t n_extents;
 	const struct prefix *blocks; /* own blocks, routed or not */
 	size_t n_blocks;
+	const struct bird_owned *owned; /* all nodes' blocks; only with bgp.verifyOwners */
+	size_t n_owned;
 	const struct bird_password *passwords;
 	size_t n_passwords;
 	unsigned version;         /* BIRD's, 2017 for 2.17; 0: not known, works with all */
@@ -84,6 +92,7 @@ struct bird_options {
 	uint32_t gateway_recursive;
 	uint32_t ipv4, ipv6;        /* channels */
 	uint32_t extended_next_hop; /* ipv4 over an IPv6 session */
+	uint32_t verify_owner;      /* a flag: only blocks that the neighbour owns */
 	uint32_t import, export;    /* numbers of filters; of use only while the plan is made */
 };
 

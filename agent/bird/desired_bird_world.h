@@ -38,6 +38,9 @@ struct world {
 	const struct peer **peers;
 	const struct filter **filters;
 	struct prefix *blocks;
+	struct block *block;
+	struct bird_owned *owned;
+	size_t n_owned;
 	struct bird_password *passwords;
 	char refused[8192]; /* sentences, a line each */
 };
@@ -80,6 +83,13 @@ static inline void world_record(struct world *w, const char *name, struct json_o
 		break;
 	case KEY_POOL:
 		WORLD_TAKE(w, pool, pool, name, text);
+		break;
+	case KEY_BLOCK:
+		assert_int_equal(
+			block_decode(name, text, strlen(text), &w->block[w->n_owned], &err), 0);
+		w->owned[w->n_owned] = (struct bird_owned){ w->block[w->n_owned].block,
+							    w->block[w->n_owned].node };
+		w->n_owned++;
 		break;
 	case KEY_PEER:
 		WORLD_TAKE(w, peer, peer, name, text);
@@ -131,6 +141,8 @@ static inline void world_records(struct world *w)
 	w->extent = world_array(n, sizeof(*w->extent));
 	w->pool = world_array(n, sizeof(*w->pool));
 	w->peer = world_array(n, sizeof(*w->peer));
+	w->block = world_array(n, sizeof(*w->block));
+	w->owned = world_array(n, sizeof(*w->owned));
 	w->filter = world_array(n, sizeof(*w->filter));
 	assert_int_equal(cluster_config_decode("config", "{}", 2, &w->config, NULL), 0);
 	json_object_object_foreach(records, name, value)
@@ -167,6 +179,8 @@ static inline void world_blocks(struct world *w)
 			0);
 	w->in.blocks = w->blocks;
 	w->in.n_blocks = n;
+	w->in.owned = w->owned;
+	w->in.n_owned = w->n_owned;
 }
 
 static inline void world_passwords(struct world *w)
@@ -250,6 +264,10 @@ static inline void world_done(struct world *w)
 	free(w->filters);
 	free(w->blocks);
 	free(w->passwords);
+	for (size_t i = 0; i < w->n_owned; i++)
+		block_done(&w->block[i]);
+	free(w->block);
+	free(w->owned);
 	json_object_put(w->json);
 }
 

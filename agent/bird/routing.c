@@ -51,6 +51,7 @@ struct routing {
 	struct routing_options o;
 	struct identity self;
 	struct record_want *wants[WANTS];
+	struct record_want *owners; /* block/, with bgp.verifyOwners; or NULL */
 	bool extents_known, open;
 	/* to BIRD */
 	struct renderer *renderer;
@@ -91,6 +92,7 @@ struct gathered {
 	const void **peers, **filters;
 	struct bird_extent *extents;
 	struct prefixes blocks;
+	struct bird_owned *owned;
 	struct texts files;
 	struct bird_password *passwords;
 	struct err *reasons;
@@ -109,6 +111,7 @@ static void gathered_done(struct gathered *g)
 	free(g->filters);
 	free(g->extents);
 	free(g->blocks.v);
+	free(g->owned);
 	cluster_config_done(&g->defaults);
 }
 
@@ -178,6 +181,28 @@ static int gather_config(const struct routing *r, struct gathered *g)
 	return cluster_config_decode("config", "{}", 2, &g->defaults, NULL);
 }
 
+static int gather_owners(const struct routing *r, struct gathered *g)
+{
+	AUTO(free) const void **places = NULL;
+	size_t n = 0;
+	int rc = r->owners ? records_list(r->o.records, KEY_BLOCK, &places, &n) : 0;
+
+	/* Without them BIRD would drop the routes to all pods. */
+	if (rc < 0 || (r->owners && !records_listed(r->owners)))
+		return rc ?: -EAGAIN;
+	g->owned = calloc(n ?: 1, sizeof(*g->owned));
+	if (!g->owned)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const struct block_place *p = places[i];
+
+		g->owned[i] = (struct bird_owned){ p->block, p->node };
+	}
+	g->in.owned = g->owned;
+	g->in.n_owned = n;
+	return 0;
+}
+
 /* A file that cannot be read leaves its session out, with this reason. */
 static int gather_passwords(const struct routing *r, struct gathered *g)
 {
@@ -221,6 +246,7 @@ static int gather(const struct routing *r, struct gathered *g)
 	rc = rc ?: gather_policy(r, g);
 	rc = rc ?: gather_extents(r, g);
 	rc = rc ?: gather_config(r, g);
+	rc = rc ?: gather_owners(r, g);
 	rc = rc ?: r->o.blocks(&g->blocks, r->o.arg);
 	g->in.blocks = g->blocks.v;
 	g->in.n_blocks = g->blocks.n;
@@ -998,21 +1024,40 @@ void routing_show_config(struct routing *r, struct serve_request *request)
 
 /* --- events --------------------------------------------------------------------------------- */
 
-void routing_changed(struct routing *r)
-{
-	bool known = r->self.name[0] && r->extents_known;
-
-	for (size_t i = 0; i < LISTED; i++)
-		known = known && records_listed(r->wants[i]);
-	r->open = r->open || known;
-	if (r->open)
-		publish_changed(r->publish);
-}
-
 static void on_record(const struct record_event *e, void *arg)
 {
 	if (e->changed)
 		routing_changed(arg);
+}
+
+/*
+ * Every claim is news for all nodes, so block/ is watched only while it is needed. Until it has been
+ * listed BIRD runs what it did: without owners it would drop the routes to all pods. False: wait.
+ */
+static bool owners_known(struct routing *r)
+{
+	const struct cluster_config *c = records_find(r->o.records, KEY_CONFIG, "");
+	bool needed = c && c->bgp.verify_owners && c->protocol == PROTOCOL_BGP;
+
+	if (!needed && r->owners)
+		records_unwant(TAKE(r->owners));
+	if (needed && !r->owners &&
+	    records_want(r->o.records, KEYS_BLOCK, on_record, r, &r->owners) < 0) {
+		log_error("bird", "out of memory: the owners of blocks are not known");
+		return false;
+	}
+	return !needed || records_listed(r->owners);
+}
+
+void routing_changed(struct routing *r)
+{
+	bool known = r->self.name[0] && r->extents_known, owners = owners_known(r);
+
+	for (size_t i = 0; i < LISTED; i++)
+		known = known && records_listed(r->wants[i]);
+	r->open = r->open || (known && owners);
+	if (r->open && owners)
+		publish_changed(r->publish);
 }
 
 void routing_set_self(struct routing *r, const struct identity *self)
@@ -1089,6 +1134,7 @@ void routing_free(struct routing *r)
 		return;
 	for (size_t i = 0; i < WANTS; i++)
 		records_unwant(r->wants[i]);
+	records_unwant(r->owners);
 	publish_free(r->publish);
 	timer_clear(r->o.timers, &r->refeed);
 	timer_clear(r->o.timers, &r->look);

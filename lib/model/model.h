@@ -49,6 +49,7 @@ struct config_bgp {
 	/* of the mesh alone */
 	const char *password_file; /* "": none */
 	bool ttl_security;
+	bool verify_owners; /* of blocks that nodes announce */
 };
 
 struct config_bfd {

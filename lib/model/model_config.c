@@ -42,6 +42,7 @@ static const struct field bgp_fields[] = {
 	{ LIST(config_bgp, communities, "communities", &community) },
 	{ FIELD(config_bgp, password_file, "passwordFile", text), .check = path_check },
 	{ FIELD(config_bgp, ttl_security, "ttlSecurity", flag) },
+	{ FIELD(config_bgp, verify_owners, "verifyOwners", flag) },
 };
 
 static const struct field bfd_fields[] = {
