@@ -853,6 +853,21 @@ static int open_overlay(struct agent *a, struct err *err)
 	return overlay_new(&o, &a->overlay, err);
 }
 
+static int open_checks(struct agent *a)
+{
+	const struct checks_options o = {
+		.timers = a->timers,
+		.health = a->health,
+		.records = a->records,
+		.kernel = a->kernel,
+		.ipam = a->ipam,
+		.identity = &a->identity,
+		.configured = *a->settings->address,
+	};
+
+	return checks_new(&o, &a->checks);
+}
+
 static int open_monitor(struct agent *a)
 {
 	struct monitor_options o = {
@@ -908,6 +923,7 @@ static int start(struct agent *a, struct err *err)
 	r = r < 0 ? r : open_routing(a, err);
 	r = r < 0 ? r : open_overlay(a, err);
 	r = r < 0 ? r : open_statics(a, err);
+	r = r < 0 ? r : open_checks(a);
 	r = r < 0 ? r : open_socket(a, err);
 	r = r < 0 ? r : watch_socket(a);
 	r = r < 0 ? r : open_monitor(a);
@@ -962,6 +978,7 @@ void agent_free(struct agent *a)
 	monitor_free(TAKE(a->monitor));
 	a->socket_watch = sd_event_source_disable_unref(a->socket_watch);
 	serve_free(TAKE(a->serve));
+	checks_free(TAKE(a->checks));
 	static_routes_free(TAKE(a->statics));
 	overlay_free(TAKE(a->overlay));
 	routing_free(TAKE(a->routing));

@@ -14,6 +14,7 @@
 #include "agent/addresses/ipam.h"
 #include "agent/addresses/request_stats.h"
 #include "agent/bird/routing.h"
+#include "agent/checks.h"
 #include "agent/firewall/firewall.h"
 #include "agent/node/identity.h"
 #include "agent/node/lock.h"
@@ -49,6 +50,7 @@ struct agent {
 	struct overlay *overlay;
 	struct firewall *firewall;
 	struct static_routes *statics;
+	struct checks *checks;
 	struct routing *routing; /* NULL: BIRD is not managed */
 	struct registration *registration;
 	struct report *report;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "confd/bird/bird_control.h"
@@ -226,7 +227,7 @@ static int look(struct ctl *ctl, const char *path, struct seen *ret, struct err 
 	if (r < 0)
 		status_alone(ctl, &why, &ret->view);
 	else
-		status_view_agent(&ret->view, ret->status);
+		status_view_agent(&ret->view, ret->status, time(NULL));
 	ret->state = r < 0 ? "unreachable" : status_view_state(&ret->view);
 	return ret->view.failed ? -ENOMEM : 0;
 }

@@ -3,9 +3,12 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <time.h>
 
 #include "ctl/frame/out.h"
 #include "lib/json/tree.h"
+
+#define SETTLING "settling"
 
 struct status_view status_view_new(void)
 {
@@ -70,9 +73,11 @@ const char *status_part_of(const char *health)
 		const char *part, *health;
 	} of[] = {
 		{ "etcd", "etcd lease-server certificate/ status static-route-status" },
-		{ "kernel", "kernel links rp_filter route/ blackhole/ static-route/ firewall "
+		{ "kernel", "kernel forward foreign-route/ links own-address/ rp_filter route/ "
+			    "blackhole/ static-route/ firewall "
 			    "static-routes static-routes-kept" },
-		{ "bird", "bird bird-config bird-protocols routing/ session/ peer/ filter/ node/" },
+		{ "bird", "bird bird-config bird-protocols routing/ session/ sessions settling/ "
+			  "neighbours/ peer/ filter/ node/" },
 		{ "addresses", "pool/ pool-full/ extent/ block/ host/ files drain" },
 		{ "overlay",
 		  "overlay/ overlay-pool/ overlay-route/ tunnel-device/ tunnel-address/" },
@@ -91,7 +96,7 @@ const char *status_part_of(const char *health)
 
 static const char *worse(const char *a, const char *b)
 {
-	static const char *const levels[] = { "ok", "warning", "error" };
+	static const char *const levels[] = { "ok", SETTLING, "warning", "error" };
 	size_t i = ARRAY_SIZE(levels), j = ARRAY_SIZE(levels);
 
 	while (i > 0 && strcmp(levels[i - 1], a) != 0)
@@ -110,6 +115,16 @@ const char *status_view_state(const struct status_view *v)
 	return state;
 }
 
+/* What needs a moment after a start or a change is neither a problem nor well. */
+static const char *level_of(struct json_object *entry)
+{
+	const char *level = out_text(entry, "level");
+
+	if (strncmp(out_text(entry, "part"), SETTLING "/", strlen(SETTLING "/")) == 0)
+		return SETTLING;
+	return *level ? level : "warning";
+}
+
 /* Of one part, by the agent's health. */
 static const char *state_of(struct json_object *status, const char *part)
 {
@@ -122,7 +137,7 @@ static const char *state_of(struct json_object *status, const char *part)
 		struct json_object *entry = json_object_array_get_idx(health, i);
 
 		if (strcmp(status_part_of(out_text(entry, "part")), part) == 0)
-			state = worse(state, out_text(entry, "level"));
+			state = worse(state, level_of(entry));
 	}
 	return state;
 }
@@ -238,7 +253,22 @@ static void part_addresses(struct status_view *v, struct json_object *status)
 		    many(pods), left, blocks, many(blocks), drained ? "; drained" : "");
 }
 
-void status_view_agent(struct status_view *v, struct json_object *status)
+static void problem(struct status_view *v, struct json_object *entry, time_t now)
+{
+	const char *level = level_of(entry), *since = out_text(entry, "since");
+	const char *part = out_text(entry, "part"), *reason = out_text(entry, "reason");
+	struct tm t = { 0 };
+	long long age;
+
+	if (strcmp(level, SETTLING) != 0 || !strptime(since, "%Y-%m-%dT%H:%M:%S", &t)) {
+		status_problem(v, level, since, part, "%s", reason);
+		return;
+	}
+	age = (long long)(now - timegm(&t));
+	status_problem(v, level, since, part, "settling for %lld s: %s", age > 0 ? age : 0, reason);
+}
+
+void status_view_agent(struct status_view *v, struct json_object *status, time_t now)
 {
 	struct json_object *health = out_at(status, "health");
 
@@ -250,11 +280,6 @@ void status_view_agent(struct status_view *v, struct json_object *status)
 	part_addresses(v, status);
 	if (!json_object_is_type(health, json_type_array))
 		return;
-	for (size_t i = 0; i < json_object_array_length(health); i++) {
-		struct json_object *entry = json_object_array_get_idx(health, i);
-		const char *level = out_text(entry, "level");
-
-		status_problem(v, *level ? level : "warning", out_text(entry, "since"),
-			       out_text(entry, "part"), "%s", out_text(entry, "reason"));
-	}
+	for (size_t i = 0; i < json_object_array_length(health); i++)
+		problem(v, json_object_array_get_idx(health, i), now);
 }

@@ -4,12 +4,13 @@
  *
  *   agent's status, or what can be seen without it -> [status_view] -> tree -> out
  *
- * The tree: node, reachable, state ("ok", "warning", "error", "unreachable"), parts [{part, state,
+ * The tree: node, reachable, state ("ok", "settling", "warning", "error", "unreachable"), parts [{part, state,
  * about}], problems [{level, since, part, problem}]. Pure.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <time.h>
 
 #include "lib/base/err.h"
 #include "lib/json/json.h"
@@ -28,9 +29,9 @@ void status_part(struct status_view *v, const char *part, const char *state, con
 void status_problem(struct status_view *v, const char *level, const char *since, const char *part,
 		    const char *fmt, ...) PRINTF_LIKE(5, 6);
 
-/* From the reply to GET /v1/status. */
-void status_view_agent(struct status_view *v, struct json_object *status);
-/* "ok", or the worst level of the problems: what is merely told ("info") is none. */
+/* From the reply to GET /v1/status; now: by which it tells how long something has been settling. */
+void status_view_agent(struct status_view *v, struct json_object *status, time_t now);
+/* "ok", "settling", or the worst level of the problems: what is merely told ("info") is none. */
 const char *status_view_state(const struct status_view *v);
 /* Which of the parts a part of the agent's health belongs to. */
 const char *status_part_of(const char *health);

@@ -9,6 +9,8 @@
 
 #include "ctl/status_view.h"
 
+#define NOW 1767225610 /* 2026-01-01T00:00:10Z */
+
 #define WELL                                                                                       \
 	"\"node\":\"n1\",\"version\":\"0.1.0\",\"started\":\"2026-01-01T00:00:00.123456789Z\","    \
 	"\"address\":\"192.0.2.1: configured\",\"ready\":true,\"reason\":\"\","                    \
@@ -27,7 +29,7 @@ static void expect(const char *json, const char *state, const char *want)
 	FILE *out = open_memstream(&text, &len);
 
 	assert_non_null(status);
-	status_view_agent(&v, status);
+	status_view_agent(&v, status, NOW);
 	assert_false(v.failed);
 	assert_string_equal(status_view_state(&v), state);
 	for (int which = 0; which < 2; which++) {
@@ -59,7 +61,7 @@ static void the_overlay_has_a_line_of_its_own(void **unused)
 		"\"tunnel\":3,\"direct\":1,\"missing\":1},\"health\":\"ok\"}");
 	AUTO_DONE(status_view_done) struct status_view v = status_view_new();
 
-	status_view_agent(&v, status);
+	status_view_agent(&v, status, NOW);
 	assert_string_equal(json_object_to_json_string_ext(json_object_array_get_idx(v.parts, 4),
 							   JSON_C_TO_STRING_PLAIN),
 			    "{\"part\":\"overlay\",\"state\":\"warning\",\"about\":\"VXLAN 4096, "

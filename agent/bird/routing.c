@@ -38,8 +38,12 @@
 #define DAY_MS    86400000
 /* So many are named, the rest is counted. */
 #define SESSIONS_TOLD 10
-/* How long one may be down before it is told: less than from look to look. */
-#define SESSION_GRACE_MS 7000
+/* BIRD waits for 5 s before it connects; then a session is down, and no longer settling. */
+#define SESSION_GRACE_MS  7000
+#define SETTLING_SESSIONS "settling/sessions"
+#define SETTLING_BIRD     "settling/bird"
+/* From look to look while one settles. */
+#define SOON_MS 2000
 
 /* BIRD may replace a route by removing and adding it; and a flush takes its time. */
 #define SETTLE_MS 100
@@ -60,8 +64,7 @@ struct routing {
 	bool has_meant, has_next;
 	/* from BIRD */
 	struct bird_step *step;
-	struct bird_protocols runs; /* as it said last, */
-	uint64_t runs_at;           /* at that time of the timers */
+	struct bird_protocols runs; /* as it said last */
 	struct routing_difference difference;
 	bool accepted;             /* BIRD runs a file of ours: */
 	struct hash accepted_hash; /* the text with this, */
@@ -70,6 +73,7 @@ struct routing {
 	struct status_session *sessions; /* of the last status */
 	struct timer look;
 	bool looking, again; /* and once more after it */
+	bool settling;       /* a session is not up yet */
 	bool mended;         /* a reload has answered the difference that is there */
 	uint64_t detailed;   /* when the counts were last asked for; ms */
 	/* CLOCK_MONOTONIC in ms, unlike timers: BIRD's own times do not count a machine's sleep */
@@ -447,8 +451,10 @@ static bool answered(struct routing *r, const struct bird_answer *answer)
 	r->looking = false;
 	if (r->again)
 		timer_set(r->o.timers, &r->look, 0, 0);
+	else if (r->settling)
+		timer_set(r->o.timers, &r->look, SOON_MS, SOON_MS / 4);
 	else
-		timer_set(r->o.timers, &r->look, LOOK_MS, LOOK_MS / 4);
+		timer_set(r->o.timers, &r->look, LOOK_MS, LOOK_MS / 10);
 	r->again = false;
 	if (answer->err < 0 && answer->err != -ECONNRESET)
 		log_warning("bird", "%s: %s", bird_view_name(answer->view), answer->words);
@@ -505,7 +511,6 @@ static void on_details(struct bird_answer *answer, void *arg)
 		return;
 	bird_protocols_done(&r->runs);
 	r->runs = now;
-	r->runs_at = timers_now(r->o.timers);
 	r->o.changed(r->o.arg);
 	r->asked = now_ms();
 	ask(r, BIRD_VIEW_STATUS, on_status);
@@ -518,60 +523,251 @@ static bool is_up(const struct bird_protocol *p)
 	return strcmp(p->bgp_state, "Established") == 0;
 }
 
-/* Told already, or down since long enough ago that it is no mere start. */
-static bool is_worth_telling(const struct routing *r, const char *part)
+/*
+ * How long it has been in this state, by BIRD's own word; a date, or a format of the operator's, is
+ * long ago.
+ */
+static int age_ms(const char *since)
 {
-	return health_reason(r->o.health, part) ||
-	       timers_now(r->o.timers) >= r->runs_at + SESSION_GRACE_MS;
+	struct timespec now;
+	struct tm local;
+	int at, today;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (!time_of_day(since, &at) || !localtime_r(&now.tv_sec, &local))
+		return DAY_MS;
+	today = ((local.tm_hour * 60 + local.tm_min) * 60 + local.tm_sec) * 1000 +
+		(int)(now.tv_nsec / 1000000);
+	return (today - at + DAY_MS) % DAY_MS;
 }
 
-static bool tell_session(struct routing *r, const struct bird_protocol *p, bool counted_only)
+/* The address of this node that the session starts from, if it is on no interface. */
+static const char *lost_address(const struct routing *r, const struct bird_protocol *p,
+				char text[ADDRESS_TEXT])
 {
+	const struct prefix *own = strchr(p->neighbor, ':') ? &r->self.ipv6 : &r->self.ipv4;
+
+	if (!own->address.family || kernel_has_address(r->o.kernel, &own->address))
+		return NULL;
+	return address_print(&own->address, text);
+}
+
+static void tell_session(struct routing *r, const struct bird_protocol *p, const char *part)
+{
+	const char *state = p->bgp_state[0] ? p->bgp_state : p->state;
+	char text[ADDRESS_TEXT];
+	const char *lost = lost_address(r, p, text);
+
+	if (lost)
+		health_set(r->o.health, part, LOG_LEVEL_WARNING,
+			   "BGP session %s with %s (AS %u) is down: %s; this node's own address %s "
+			   "is on no interface: add it again",
+			   p->name, p->neighbor, p->neighbor_as, state, lost);
+	else
+		health_set(r->o.health, part, LOG_LEVEL_WARNING,
+			   "BGP session %s with %s (AS %u) is down: %s%s%s; no routes are "
+			   "exchanged: check that the neighbour runs, is reachable from this node, "
+			   "and has this node configured as its neighbour in AS %u",
+			   p->name, p->neighbor, p->neighbor_as, state,
+			   p->last_error[0] ? ", " : "", p->last_error, p->local_as);
+}
+
+/* What of the sessions is told: how many there are, are up, and are down for too long. */
+struct session_count {
+	size_t n, up, told, settling;
+	const char *first; /* that settles */
+};
+
+/* At a start or a change every session is down for a moment. */
+static void judge_session(struct routing *r, const struct bird_protocol *p, struct session_count *c)
+{
+	const struct bird_protocol *details = bird_protocols_find(&r->runs, p->name);
 	char part[HEALTH_PART];
 
+	c->n++;
+	if (is_up(p)) {
+		c->up++;
+		return;
+	}
 	snprintf(part, sizeof(part), "session/%s", p->name);
-	if (!is_worth_telling(r, part))
-		return false;
-	if (counted_only)
-		return true;
-	health_set(r->o.health, part, LOG_LEVEL_WARNING,
-		   "BGP session %s with %s (AS %u) is down: %s%s%s; no routes are exchanged: check "
-		   "that the neighbour runs, is reachable from this node, and has this node "
-		   "configured as its neighbour in AS %u",
-		   p->name, p->neighbor, p->neighbor_as, p->bgp_state[0] ? p->bgp_state : p->state,
-		   p->last_error[0] ? ", " : "", p->last_error, p->local_as);
-	return true;
+	/* It has an error again and again: then BIRD begins each time from the start. */
+	if ((age_ms(p->since) < SESSION_GRACE_MS && !health_reason(r->o.health, part)) ||
+	    !details || is_up(details)) {
+		c->first = c->settling++ ? c->first : p->name;
+		return;
+	}
+	if (c->told++ < SESSIONS_TOLD)
+		tell_session(r, details, part);
 }
 
-/*
- * One that is down now and was so when the details were last asked for: at a start or a change
- * every session is down for a moment. What is disabled by hand is told as that.
- */
-static void tell_sessions(struct routing *r, const struct bird_protocols *now)
+static void tell_count(struct routing *r, const struct session_count *c)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < now->n; i++) {
-		const struct bird_protocol *p = &now->v[i], *before;
-
-		if (strcmp(p->proto, "BGP") != 0 || is_up(p) || strcmp(p->state, "down") == 0)
-			continue;
-		before = bird_protocols_find(&r->runs, p->name);
-		if (before && !is_up(before))
-			n += tell_session(r, before, n >= SESSIONS_TOLD);
-	}
-	if (n > SESSIONS_TOLD)
+	if (c->told > SESSIONS_TOLD)
 		health_set(r->o.health, "session/others", LOG_LEVEL_WARNING,
 			   "%zu more BGP sessions are down: `roostctl bgp` lists them",
-			   n - SESSIONS_TOLD);
+			   c->told - SESSIONS_TOLD);
+	if (c->settling)
+		health_set(r->o.health, SETTLING_SESSIONS, LOG_LEVEL_INFO,
+			   "BGP session%s %s%s not up yet", c->settling == 1 ? "" : "s", c->first,
+			   c->settling == 1 ? " is" : " and others are");
+	else
+		health_clear(r->o.health, SETTLING_SESSIONS);
+	if (c->n && !c->up && c->told == c->n)
+		health_set(r->o.health, "sessions", LOG_LEVEL_ERROR,
+			   "0 of %zu BGP session%s up: pods of this node cannot be reached from "
+			   "other nodes, and new routes are not learned: see each session/... "
+			   "below, and `roostctl bgp`",
+			   c->n, c->n == 1 ? " is" : "s are");
+	else if (c->up || !c->n)
+		health_clear(r->o.health, "sessions");
 	health_sweep(r->o.health, "session/");
+}
+
+/* What is disabled by hand is told as that. */
+static void tell_sessions(struct routing *r, const struct bird_protocols *now)
+{
+	struct session_count count = { 0 };
+
+	for (size_t i = 0; i < now->n; i++) {
+		const struct bird_protocol *p = &now->v[i];
+
+		if (strcmp(p->proto, "BGP") != 0 || (strcmp(p->state, "down") == 0 && !p->info[0]))
+			continue;
+		judge_session(r, p, &count);
+	}
+	r->settling = count.settling > 0;
+	tell_count(r, &count);
 }
 
 /* Without BIRD there are none. The second time nothing is fresh any more. */
 static void forget_sessions(struct routing *r)
 {
+	health_clear(r->o.health, "sessions");
+	health_clear(r->o.health, SETTLING_BIRD);
+	health_clear(r->o.health, SETTLING_SESSIONS);
 	health_sweep(r->o.health, "session/");
 	health_sweep(r->o.health, "session/");
+	health_sweep(r->o.health, "neighbours/");
+	health_sweep(r->o.health, "neighbours/");
+	health_sweep(r->o.health, "settling/neighbours/");
+	health_sweep(r->o.health, "settling/neighbours/");
+}
+
+/* --- OSPF and RIP: neighbours ---------------------------------------------------------------- */
+
+/* Until the first neighbour is to be there: as long as a lost one takes to be forgotten. */
+static int neighbour_grace_ms(const struct cluster_config *c)
+{
+	return 1000 * (int)(c->protocol == PROTOCOL_OSPF ? c->ospf.dead + c->ospf.hello
+							 : 2 * c->rip.update_time);
+}
+
+static void tell_neighbours(struct routing *r, const struct cluster_config *c, const char *name,
+			    const char *since)
+{
+	char part[HEALTH_PART];
+	const char *word = c->protocol == PROTOCOL_OSPF ? "OSPF" : "RIP";
+
+	snprintf(part, sizeof(part), "neighbours/%s", name);
+	if (age_ms(since) < neighbour_grace_ms(c) && !health_reason(r->o.health, part)) {
+		snprintf(part, sizeof(part), "settling/neighbours/%s", name);
+		health_set(r->o.health, part, LOG_LEVEL_INFO, "%s (%s) has no neighbour yet", word,
+			   name);
+		return;
+	}
+	health_set(r->o.health, part, LOG_LEVEL_ERROR,
+		   "%s (%s) has no neighbour: this node's blocks are announced to nobody, and no "
+		   "routes are learned: check that config's %s.interfaces are those towards the "
+		   "neighbours, that their timers and password agree, and that no firewall drops "
+		   "%s",
+		   word, name, c->protocol == PROTOCOL_OSPF ? "ospf" : "rip", word);
+}
+
+static void tell_interfaces(struct routing *r, const struct cluster_config *c)
+{
+	const struct texts *patterns = c->protocol == PROTOCOL_OSPF ? &c->ospf.interfaces
+								    : &c->rip.interfaces;
+	const char *word = c->protocol == PROTOCOL_OSPF ? "ospf" : "rip";
+
+	for (size_t i = 0; i < patterns->n; i++) {
+		char part[HEALTH_PART];
+
+		if (kernel_has_link(r->o.kernel, patterns->v[i]))
+			continue;
+		snprintf(part, sizeof(part), "neighbours/%s", patterns->v[i]);
+		health_set(
+			r->o.health, part, LOG_LEVEL_ERROR,
+			"this node has no interface %s, which config's %s.interfaces names: "
+			"routes are not exchanged there: correct config, or create the interface",
+			patterns->v[i], word);
+	}
+}
+
+static bool has_neighbour(const struct bird_reply *reply, const char *name)
+{
+	struct bird_line line = { 0 };
+	bool mine = false;
+
+	/* "rip4:", a heading, then a row for each. */
+	while (bird_line_next(reply, &line)) {
+		size_t n = strlen(name);
+
+		if (strncmp(line.text, "rip", 3) == 0)
+			mine = strncmp(line.text, name, n) == 0 && line.text[n] == ':';
+		else if (mine && strchr("0123456789abcdef", line.text[0]) &&
+			 strpbrk(line.text, ".:"))
+			return true;
+	}
+	return false;
+}
+
+static void sweep_neighbours(struct routing *r)
+{
+	health_sweep(r->o.health, "neighbours/");
+	health_sweep(r->o.health, "settling/neighbours/");
+}
+
+static const struct bird_protocol *of_kind(const struct bird_protocols *all, const char *kind,
+					   size_t *i)
+{
+	for (; *i < all->n; (*i)++)
+		if (strcmp(all->v[*i].proto, kind) == 0 && strcmp(all->v[*i].state, "down") != 0)
+			return &all->v[(*i)++];
+	return NULL;
+}
+
+static void on_rip(int err, const struct bird_reply *reply, void *arg)
+{
+	struct routing *r = arg;
+	const struct cluster_config *c = records_find(r->o.records, KEY_CONFIG, "");
+	const struct bird_protocol *p;
+
+	if (err < 0 || !c || c->protocol != PROTOCOL_RIP)
+		return;
+	tell_interfaces(r, c);
+	for (size_t i = 0; (p = of_kind(&r->runs, "RIP", &i));)
+		if (!has_neighbour(reply, p->name))
+			tell_neighbours(r, c, p->name, p->since);
+	sweep_neighbours(r);
+}
+
+/* BIRD calls OSPF without a full adjacency "Alone". Of RIP it says nothing until it is asked. */
+static void look_at_neighbours(struct routing *r, const struct bird_protocols *now)
+{
+	const struct cluster_config *c = records_find(r->o.records, KEY_CONFIG, "");
+	const struct bird_protocol *p;
+
+	if (c && c->protocol == PROTOCOL_RIP) {
+		bird_command(bird_step_control(r->step), "show rip neighbors", 0, on_rip, r);
+		return;
+	}
+	if (c && c->protocol == PROTOCOL_OSPF) {
+		tell_interfaces(r, c);
+		for (size_t i = 0; (p = of_kind(now, "OSPF", &i));)
+			if (strcmp(p->info, "Alone") == 0)
+				tell_neighbours(r, c, p->name, p->since);
+	}
+	sweep_neighbours(r);
 }
 
 static void on_protocols(struct bird_answer *answer, void *arg)
@@ -585,6 +781,8 @@ static void on_protocols(struct bird_answer *answer, void *arg)
 	if (r->has_meant && routing_compare(&r->meant, &now, &r->difference) == 0)
 		answer_difference(r, &r->difference);
 	tell_sessions(r, &now);
+	health_clear(r->o.health, SETTLING_BIRD);
+	look_at_neighbours(r, &now);
 	if (states_differ(&now, &r->runs) || time >= r->detailed + DETAILS_MS) {
 		r->detailed = time;
 		ask(r, BIRD_VIEW_PROTOCOLS_ALL, on_details);
@@ -651,6 +849,7 @@ static void on_connected(const struct bird_version *version, void *arg)
 	log_info("bird", "connected to BIRD %u.%u.%u", version->major, version->minor,
 		 version->patch);
 	health_clear(r->o.health, "bird");
+	health_set(r->o.health, SETTLING_BIRD, LOG_LEVEL_INFO, "BIRD's sessions are not known yet");
 	r->mended = false;
 	r->knows_ours = false;
 	/* Another version may want another text; and it may have started with another file. */
@@ -853,6 +1052,8 @@ void routing_readiness(struct routing *r, struct readiness *ret)
 	if (!bird[0] && !r->accepted)
 		bird = "it does not run a configuration of roost yet";
 	readiness_add(ret, "bird", true, health_reason(r->o.health, "bird") ?: bird);
+	/* One neighbour that is down must not stop an upgrade; none at all is this node's fault. */
+	readiness_add(ret, "sessions", true, health_reason(r->o.health, "sessions"));
 	readiness_add(ret, "bird-config", false, health_reason(r->o.health, "bird-config"));
 	readiness_add(ret, "bird-protocols", false, health_reason(r->o.health, "bird-protocols"));
 }

@@ -2,6 +2,7 @@
 #include "agent/kernel/kernel.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -162,6 +163,31 @@ bool kernel_ready(const struct kernel *k, struct err *why)
 const struct kernel_view *kernel_seen(const struct kernel *k)
 {
 	return &k->view;
+}
+
+bool kernel_has_address(const struct kernel *k, const struct address *a)
+{
+	for (size_t i = 0; i < k->view.addresses.n; i++)
+		if (address_compare(&k->view.addresses.v[i].address.local, a) == 0)
+			return true;
+	return false;
+}
+
+bool kernel_has_link(const struct kernel *k, const char *pattern)
+{
+	for (size_t i = 0; i < k->view.links.n; i++)
+		if (fnmatch(pattern, k->view.links.v[i]->link.name, 0) == 0)
+			return true;
+	return false;
+}
+
+int kernel_other_routes(struct kernel *k, const struct kroute **ret, size_t *ret_n)
+{
+	int r = k->view.gateways_stale ? kernel_read_gateways(k) : 0;
+
+	*ret = k->view.others.v;
+	*ret_n = r < 0 ? 0 : k->view.others.n;
+	return r;
 }
 
 uint32_t kernel_uplink_mtu(const struct kernel *k, const struct address *node)

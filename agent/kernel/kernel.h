@@ -148,6 +148,15 @@ const struct kernel_view *kernel_seen(const struct kernel *k);
  * could matter has changed; kernel_view_lookup() tells. 0 or -errno: it could not be asked.
  */
 int kernel_look_up(struct kernel *k, const struct address *to);
+/* Whether an interface of this node has the address. */
+bool kernel_has_address(const struct kernel *k, const struct address *a);
+/* Whether a link has a name of this shell pattern. */
+bool kernel_has_link(const struct kernel *k, const char *pattern);
+/*
+ * Routes of the main table that people and their tools have set, but for default routes; valid
+ * until the loop goes on. The kernel is asked only if one has changed. 0 or -errno.
+ */
+int kernel_other_routes(struct kernel *k, const struct kroute **ret, size_t *ret_n);
 /* Asks the kernel whether it has this route of BIRD's. */
 bool kernel_has_bird_route(struct kernel *k, const struct prefix *dst);
 /* What this socket removes is BIRD's own business: bird_lost() is not called for it. */

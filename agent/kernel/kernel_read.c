@@ -249,7 +249,7 @@ int kernel_read_gateways(struct kernel *k)
 {
 	static const sa_family_t families[] = { AF_INET, AF_INET6 };
 
-	k->view.gateways.n = 0;
+	k->view.gateways.n = k->view.others.n = 0;
 	for (size_t f = 0; f < ARRAY_SIZE(families); f++)
 		for (size_t p = 0; p < ARRAY_SIZE(gateway_protocols); p++) {
 			int r = netlink_dump(

@@ -5,6 +5,9 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 
+/* More than people write by hand. */
+#define OTHERS_MAX 10000
+
 const uint8_t gateway_protocols[4] = { RTPROT_BOOT, RTPROT_STATIC, RTPROT_RA, RTPROT_DHCP };
 
 /* --- the overlay's devices ------------------------------------------------------------------ */
@@ -465,9 +468,9 @@ static int take_route(struct kernel_view *v, const struct nlmsghdr *hdr)
 		return 0;
 	if (kroute_read(hdr, &r) < 0)
 		return -EBADMSG;
-	if (is_gateway_protocol(body.rtm_protocol) && (kroute_has_gateway(&r) || r.other)) {
+	if (is_gateway_protocol(body.rtm_protocol)) {
 		v->gateways_stale = true;
-		v->news |= !gone;
+		v->news |= !gone && (kroute_has_gateway(&r) || r.other);
 	}
 	v->ways += !route_protocol_is_ours(body.rtm_protocol);
 	if (!gone)
@@ -492,6 +495,8 @@ int kernel_view_take_gateway(struct kernel_view *v, const struct nlmsghdr *hdr)
 		return 0;
 	if (kroute_read(hdr, &r) < 0)
 		return -EBADMSG;
+	if (r.dst.length && v->others.n < OTHERS_MAX && array_append(&v->others, r) < 0)
+		return -ENOMEM;
 	if (r.hop.gateway.family == AF_UNSPEC)
 		return 0;
 	for (size_t i = 0; i < v->gateways.n; i++)
@@ -873,6 +878,7 @@ void kernel_view_done(struct kernel_view *v)
 	array_done(&v->neighbours);
 	array_done(&v->addresses);
 	array_done(&v->gateways);
+	array_done(&v->others);
 	array_done(&v->lookups);
 	array_done(&v->gone);
 	*v = (struct kernel_view){ 0 };

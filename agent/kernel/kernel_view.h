@@ -111,7 +111,9 @@ struct kernel_view {
 	ARRAY(struct held_neighbour *) neighbours; /* by key */
 	ARRAY(struct node_address) addresses;
 	ARRAY(struct address) gateways; /* of routes that people and their tools have set */
-	bool gateways_stale;
+	/* Such routes in the main table themselves, but for default routes. */
+	ARRAY(struct kroute) others;
+	bool gateways_stale; /* both of them */
 	ARRAY(struct route_lookup) lookups;
 	uint64_t lookups_of;       /* .ways and .statics when they were made */
 	struct kconf host4, host6; /* of the whole host, what is known of it */
@@ -141,7 +143,7 @@ void kernel_view_done(struct kernel_view *v);
 
 /* Any message; those that do not concern us are passed over. 0, -EBADMSG or -ENOMEM. */
 int kernel_view_take(struct kernel_view *v, const struct nlmsghdr *hdr);
-/* From a dump of routes by one of gateway_protocols: just where they lead. */
+/* From a dump of routes by one of gateway_protocols. */
 int kernel_view_take_gateway(struct kernel_view *v, const struct nlmsghdr *hdr);
 extern const uint8_t gateway_protocols[4];
 
