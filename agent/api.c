@@ -252,6 +252,35 @@ static void list(struct serve_request *request, void *arg)
 	ipam_list(ipam_of(arg), request);
 }
 
+/* How other nodes and routers learn the way to it. */
+static void announcement(const struct prefix *block, struct tree *t, void *arg)
+{
+	struct agent *a = arg;
+	struct status_bird bird = { 0 };
+	size_t up = 0;
+
+	tree_bool(t, "managed", a->routing != NULL);
+	if (!a->routing)
+		return;
+	routing_status(a->routing, &bird);
+	for (size_t i = 0; i < bird.n_sessions; i++)
+		up += bird.sessions[i].up;
+	tree_bool(t, "announced", routing_announces(a->routing, block));
+	tree_some_text(t, "protocol", bird.protocol);
+	tree_number(t, "sessions", (int64_t)bird.n_sessions);
+	tree_number(t, "established", (int64_t)up);
+}
+
+static void pod(struct serve_request *request, void *arg)
+{
+	ipam_show_pod(ipam_of(arg), request, announcement, arg);
+}
+
+static void refusals(struct serve_request *request, void *arg)
+{
+	ipam_refusals(ipam_of(arg), request);
+}
+
 static void ipam_state(struct serve_request *request, void *arg)
 {
 	ipam_status(ipam_of(arg), request);
@@ -300,6 +329,8 @@ static const struct serve_route routes[] = {
 	{ "GET", "/v1/ipam/list", list },
 	{ "GET", "/v1/ipam/status", ipam_state },
 	{ "GET", "/v1/status", status },
+	{ "GET", "/v1/pod", pod },
+	{ "GET", "/v1/refusals", refusals },
 	{ "GET", "/v1/bird/config", bird_config },
 	{ "GET", "/v1/overlay", overlay },
 	MONITOR_ROUTES,

@@ -4,6 +4,7 @@ PROGRAM_SRCS.roostd := agent/main.c
 PURE_TESTS += \
 	agent/addresses/authority_test \
 	agent/addresses/recovery_decide_test \
+	agent/addresses/refusals_test \
 	agent/addresses/request_stats_test \
 	agent/bird/desired_bird_test \
 	agent/bird/routing_compare_test \

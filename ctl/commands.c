@@ -234,6 +234,15 @@ const struct command commands[] = {
 	  .examples = EXAMPLES("roostctl lease delete 10.5.9.0/24 --yes",
 			       "roostctl lease delete 10.5.9.0/24 --now --yes"),
 	  .flags = FLAGS("now", "yes", "dry-run"), .run = lease_delete, .destroys = true },
+	{ NAME("pod", "why"), TAKES("NAMESPACE/POD", 1, 1, ARG_NONE),
+	  .help = "show what is known of a pod of this node, and why it was refused",
+	  .more = "Shows address, link, what the kernel has of it, announcement of its block, and "
+		  "refusals, which the agent keeps since its start (the last 256 of all pods). "
+		  "Instead of NAMESPACE/POD a container id works too. Of a pod on another node it "
+		  "says where it is.",
+	  .examples = EXAMPLES("roostctl pod why $(roostctl address list n1 -o json | jq -r "
+			       "'.[0].container')"),
+	  .list = &pod_why },
 	{ NAME("address", "list"), TAKES("[NODE]", 0, 1, ARG_NODE),
 	  .help = "list the addresses in use",
 	  .examples = EXAMPLES("roostctl address list", "roostctl address list n1 -o wide"),

@@ -78,7 +78,7 @@ const char *status_part_of(const char *health)
 			    "static-routes static-routes-kept" },
 		{ "bird", "bird bird-config bird-protocols routing/ session/ sessions settling/ "
 			  "neighbours/ peer/ filter/ node/" },
-		{ "addresses", "pool/ pool-full/ extent/ block/ host/ files drain" },
+		{ "addresses", "refused-pods pool/ pool-full/ extent/ block/ host/ files drain" },
 		{ "overlay",
 		  "overlay/ overlay-pool/ overlay-route/ tunnel-device/ tunnel-address/" },
 	};

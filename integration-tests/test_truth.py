@@ -89,15 +89,15 @@ def test_ten_faults_are_named_within_15_s(pair, etcd):
     fault(ctl, b.bird.kill, "sessions", ["0 of 1 BGP session is up", "roostctl bgp"],
           lambda: b.bird.start("-R"))
     # 2: another program's chain drops what is forwarded
-    fault(ctl, lambda: nft("table ip filter { chain FORWARD { type filter hook forward "
-                           "priority 0; policy drop; } }"),
+    fault(ctl, lambda: nft("table ip filter {\n chain FORWARD {\n type filter hook forward "
+                           "priority 0; policy drop;\n }\n}"),
           "forward", ["FORWARD of table ip filter", 'iifname "roost*" accept'],
           # 2a: the remedy is known as such
           lambda: nft('add rule ip filter FORWARD iifname "roost*" accept\n'
                       'add rule ip filter FORWARD oifname "roost*" accept\n'))
     # 3: a rule that drops, in a chain that is jumped to
-    fault(ctl, lambda: nft("table inet other { chain deep { counter drop; }\n"
-                           "chain f { type filter hook forward priority 5; jump deep; } }"),
+    fault(ctl, lambda: nft("table inet other {\n chain deep {\n counter drop\n }\n chain f {\n"
+                           "type filter hook forward priority 5;\n jump deep\n }\n}"),
           "forward", ["f of table inet other"], lambda: nft("delete table inet other"))
     # 4: a foreign route to another node's block
     fault(ctl, lambda: a.node.run(["ip", "route", "add", block, "via", etcd.switch.address(b.node)]),
@@ -177,3 +177,47 @@ def test_ipv6_pods_on_a_node_without_ipv6_are_not_well(lab, etcd, build):
     wait_named(ctl, "pool/web6", ["no IPv6 address", "nodeSelector"])
     a.pod("pa")
     assert not is_well(ctl)
+
+
+def test_a_refused_pod_is_named_until_it_has_its_address(lab, etcd, build):
+    site = Site(lab, build, etcd)
+    site.put("pool/web", cidr="10.1.0.0/30", blockSize=30)
+    a = site.member().start()
+    ctl = Ctl(a.node, build, etcd)
+    pods = [f"p{i}" for i in range(4)]
+    for name in pods:
+        a.agent.assign(name, namespace="shop", pod=name)
+    refused = a.agent.refuses("c1", namespace="shop", pod="web-1")
+    line = wait_named(ctl, "refused-pods", ["shop/web-1", "is full", "roostctl pod why shop/web-1"])
+    assert WELL not in ctl.run("status").stdout, line
+    assert re.search(r"pod shop/web-1, interface eth0 was refused: .* is full.*; add a pool",
+                     a.agent.log)
+    # Another container of the same pod, as a runtime makes one for each try.
+    a.agent.refuses("c2", namespace="shop", pod="web-1")
+    [second, first] = a.agent.api("GET", "/v1/refusals?pod=shop/web-1").body["refusals"]
+    assert (first["container"], second["container"]) == ("c1", "c2")
+    assert first["reason"] == refused.text and first["code"] == refused.code
+    assert "add a pool" in first["remedy"]
+    assert a.agent.api("GET", "/v1/refusals?pod=shop/other").body["refusals"] == []
+    assert len(a.agent.api("GET", "/v1/refusals").body["refusals"]) == 2
+    [row, _] = ctl.json("pod why shop/web-1")
+    assert (row["part"], row["state"]) == ("refusal", "error") and "add a pool" in row["about"]
+    # It has its address: over.
+    a.agent.release("p0")
+    a.agent.assign("c3", namespace="shop", pod="web-1")
+    a.agent.wait_well("refused-pods")
+    assert all(r["over"] for r in a.agent.api("GET", "/v1/refusals").body["refusals"])
+    assert [r["part"] for r in ctl.json("pod why shop/web-1")] == \
+        ["address", "link", "announcement", "refusal", "refusal"]
+    assert ctl.json("pod why shop/other") == []
+    assert "Nothing is known of this pod" in ctl("pod why shop/other")
+
+
+def test_pod_why_shows_what_is_known_of_a_pod(pair, etcd, build):
+    site, a, b, ctl = pair
+    rows = ctl.json("pod why pa")  # its container
+    assert [(r["part"], r["state"]) for r in rows] == \
+        [(part, "ok") for part in ("address", "link", "kernel", "announcement")]
+    assert "1 of 1 BGP sessions up" in rows[-1]["about"]
+    [elsewhere] = ctl.json("pod why pb")
+    assert "is on node n2: run this command there" in elsewhere["about"]

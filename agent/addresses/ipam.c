@@ -425,6 +425,7 @@ int ipam_new(const struct ipam_options *options, struct ipam **ret, struct err *
 	m->stale = true;
 	m->authority.minute = options->minute;
 	TAILQ_INIT(&m->waitings);
+	m->refused_old = (struct timer){ .fn = ipam_on_refused_old, .arg = m };
 	m->start = (struct timer){ .fn = on_start_over, .arg = m };
 	m->heard = (struct timer){ .fn = on_heard_time, .arg = m };
 	m->write = (struct timer){ .fn = on_write, .arg = m };
@@ -459,6 +460,8 @@ void ipam_free(struct ipam *m)
 	timer_clear(m->o.timers, &m->leaks);
 	timer_clear(m->o.timers, &m->unplug);
 	ipam_waiting_done(m);
+	timer_clear(m->o.timers, &m->refused_old);
+	refusals_done(&m->refused_pods);
 	ipam_spool_done(m);
 	ipam_released_close(m);
 	ipam_inputs_done(m);

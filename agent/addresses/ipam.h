@@ -154,6 +154,11 @@ void ipam_release(struct ipam *m, struct serve_request *request);
 void ipam_check(struct ipam *m, struct serve_request *request);
 void ipam_gc(struct ipam *m, struct serve_request *request);
 void ipam_list(struct ipam *m, struct serve_request *request);
+/* GET /v1/pod?pod=...: all that is known of it; more() adds to a block of it how others learn it. */
+typedef void ipam_block_fn(const struct prefix *block, struct tree *t, void *arg);
+void ipam_show_pod(struct ipam *m, struct serve_request *request, ipam_block_fn *more, void *arg);
+/* With ?pod=NAMESPACE/POD (or a container's id) those of one. */
+void ipam_refusals(struct ipam *m, struct serve_request *request);
 void ipam_status(struct ipam *m, struct serve_request *request);
 void ipam_attach(struct ipam *m, struct serve_request *request);
 void ipam_detach(struct ipam *m, struct serve_request *request);

@@ -7,6 +7,7 @@
 #include "agent/addresses/authority.h"
 #include "agent/addresses/ipam.h"
 #include "agent/addresses/recovery_decide.h"
+#include "agent/addresses/refusals.h"
 #include "agent/records/records.h"
 #include "ipam/allocator/allocator.h"
 #include "ipam/attachments/local_copy.h"
@@ -132,6 +133,8 @@ struct ipam {
 	uint64_t saved_cluster;
 	/* requests */
 	TAILQ_HEAD(waiting_list, waiting) waitings; /* first come, first served */
+	struct refusals refused_pods;
+	struct timer refused_old; /* when the last of them no longer counts */
 	/* the overlay's end here, by family */
 	struct {
 		bool told, wanted[2];
@@ -251,6 +254,18 @@ void ipam_waiting_done(struct ipam *m);
 		ipam_taken((request), decode(body_, len_, (q), &err_), &err_);                     \
 	})
 int ipam_taken(struct serve_request *request, int r, const struct err *err);
+/* Of an assign or attach request. */
+#define REFUSED_POD(q)                                                                             \
+	(&(struct refused_pod){ (q)->namespace ?: "", (q)->pod ?: "", (q)->container,              \
+				(q)->interface })
+/*
+ * Answers with the refusal, and notes it for log, health and GET /v1/refusals. expected: nobody
+ * needs to act (a drain, a stop, a DEL that overtook).
+ */
+void ipam_refuse(struct ipam *m, struct serve_request *request, const struct refused_pod *pod,
+		 enum cni_code code, bool expected, const char *fmt, ...) PRINTF_LIKE(6, 7);
+/* The pod has got what it was refused before. */
+void ipam_served(struct ipam *m, const struct refused_pod *pod);
 /* 200 with what was written, which it takes. */
 void ipam_reply(struct serve_request *request, struct tree *t);
 /* "addresses" of an attachment, as replies have them. */
@@ -301,6 +316,9 @@ bool ipam_released(const struct ipam *m, const char *network, const struct addre
 void ipam_released_sweep(struct ipam *m); /* now and then */
 
 /* show.c */
+/* The part of health about refused pods follows what is noted of them. */
+void ipam_tell_refused_pods(struct ipam *m);
+timer_fn ipam_on_refused_old;
 /* Full pools, the drain and what etcd refuses, in health. */
 void ipam_tell(struct ipam *m);
 const char *ipam_drained_text(const struct ipam *m, struct err *ret);

@@ -59,17 +59,17 @@ static int record_foreign(struct ipam *m, const struct attach_request *q,
 						 .length = address_bits(&q->addresses.v[i]) };
 		if (!h)
 			continue;
-		serve_reply_error(request, 409, CNI_CODE_ADDRESS_IN_USE, NULL,
-				  "%s, which %s gave, is in use by container %s, interface %s",
-				  address_print(&q->addresses.v[i], text), q->ipam,
-				  h->attachment->container, h->attachment->interface);
+		ipam_refuse(m, request, REFUSED_POD(q), CNI_CODE_ADDRESS_IN_USE, false,
+			    "%s, which %s gave, is in use by container %s, interface %s",
+			    address_print(&q->addresses.v[i], text), q->ipam,
+			    h->attachment->container, h->attachment->interface);
 		return -EADDRINUSE;
 	}
 	a = held ? attachment_copy(&like) : NULL;
 	if (a && allocator_restore(m->allocator, a, NULL) >= 0)
 		return 0;
 	attachment_free(a);
-	serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
+	ipam_refuse(m, request, REFUSED_POD(q), CNI_CODE_IO, false, "out of memory");
 	return -ENOMEM;
 }
 
@@ -81,23 +81,23 @@ static int find_or_record(struct ipam *m, const struct attach_request *q,
 	struct err why = { "" };
 
 	if (a && a->state == ATTACHMENT_RELEASING)
-		serve_reply_error(request, 503, CNI_CODE_TRY_AGAIN, NULL,
-				  "container %s, interface %s is being released", q->container,
-				  q->interface);
+		ipam_refuse(m, request, REFUSED_POD(q), CNI_CODE_TRY_AGAIN, false,
+			    "container %s, interface %s is being released", q->container,
+			    q->interface);
 	else if (a && attach_verdict(q, a, &why))
-		serve_reply_error(request, 409, CNI_CODE_OTHER_ADDRESSES, NULL, "%s", why.text);
+		ipam_refuse(m, request, REFUSED_POD(q), CNI_CODE_OTHER_ADDRESSES, false, "%s",
+			    why.text);
 	else if (a)
 		return 0;
 	else if (foreign && ipam_drained(m))
-		serve_reply_error(request, 503, CNI_CODE_TRY_AGAIN, NULL, "%s",
-				  ipam_drained_text(m, &why));
+		ipam_refuse(m, request, REFUSED_POD(q), CNI_CODE_TRY_AGAIN, true, "%s",
+			    ipam_drained_text(m, &why));
 	else if (foreign)
 		return record_foreign(m, q, request);
 	else
-		serve_reply_error(
-			request, 404, CNI_CODE_UNKNOWN_CONTAINER, NULL,
-			"no addresses are held for container %s, interface %s on network %s",
-			q->container, q->interface, q->network);
+		ipam_refuse(m, request, REFUSED_POD(q), CNI_CODE_UNKNOWN_CONTAINER, false,
+			    "no addresses are held for container %s, interface %s on network %s",
+			    q->container, q->interface, q->network);
 	return -EINVAL;
 }
 
@@ -150,29 +150,29 @@ static void attach(struct ipam *m, const struct attach_request *q, struct serve_
 	/* The file first: after a crash the pod is there, and the pass makes what is missing. */
 	if (allocator_set_attached(m->allocator, &key, &told) < 0) {
 		attach_undo(m, &key);
-		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
+		ipam_refuse(m, request, REFUSED_POD(q), CNI_CODE_IO, false, "out of memory");
 		return;
 	}
 	a = allocator_find(m->allocator, &key);
 	r = local_copy_put_attachment(m->copy, a);
 	if (r < 0) {
 		attach_undo(m, &key);
-		serve_reply_error(request, 500, CNI_CODE_IO, NULL,
-				  "writing the attachment's file: %s", strerror(-r));
+		ipam_refuse(m, request, REFUSED_POD(q), CNI_CODE_IO, false,
+			    "writing the attachment's file: %s", strerror(-r));
 		return;
 	}
 	if (ipam_wants_keys(m, a, true) < 0)
 		log_warning("ipam", "out of memory: etcd gets no record of a pod's link");
 	r = kernel_attach(m->o.kernel, &pod, &err);
 	if (r == 0) {
+		ipam_served(m, REFUSED_POD(q));
 		serve_reply(request, 200, "{}");
 		return;
 	}
 	if (!again)
 		attach_undo(m, &key);
-	serve_reply_error(request, r == -EEXIST ? 409 : 500,
-			  r == -EEXIST ? CNI_CODE_FOREIGN_ROUTE : CNI_CODE_IO, NULL, "%s",
-			  err.text[0] ? err.text : strerror(-r));
+	ipam_refuse(m, request, REFUSED_POD(q), r == -EEXIST ? CNI_CODE_FOREIGN_ROUTE : CNI_CODE_IO,
+		    false, "%s", err.text[0] ? err.text : strerror(-r));
 }
 
 void ipam_attach(struct ipam *m, struct serve_request *request)

@@ -5,6 +5,7 @@
  * within the handler. The file is written before the reply.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "agent/addresses/ipam_state.h"
@@ -128,11 +129,51 @@ static unsigned status_of(enum cni_code code)
 		return 503;
 	case CNI_CODE_NO_ADDRESS:
 		return 507;
+	case CNI_CODE_UNKNOWN_CONTAINER:
+		return 404;
 	case CNI_CODE_ADDRESS_IN_USE:
+	case CNI_CODE_OTHER_ADDRESSES:
+	case CNI_CODE_FOREIGN_ROUTE:
 		return 409;
 	default:
 		return 500;
 	}
+}
+
+/* --- refusals ------------------------------------------------------------------------------- */
+
+void ipam_refuse(struct ipam *m, struct serve_request *request, const struct refused_pod *pod,
+		 enum cni_code code, bool expected, const char *fmt, ...)
+{
+	char name[REFUSED_TEXT];
+	struct err why = { "" };
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why.text, sizeof(why.text), fmt, ap);
+	va_end(ap);
+	log_line(expected ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "ipam",
+		 "pod %s, interface %s was refused: %s; %s", refused_pod_print(pod, name),
+		 pod->interface, why.text, refusal_remedy(code));
+	if (refusals_add(&m->refused_pods, pod, code, why.text, expected, timers_now(m->o.timers)) <
+	    0)
+		log_warning("ipam", "out of memory: this refusal is not kept");
+	ipam_tell_refused_pods(m);
+	serve_reply_error(request, status_of(code), code, NULL, "%s", why.text);
+}
+
+void ipam_served(struct ipam *m, const struct refused_pod *pod)
+{
+	if (refusals_over(&m->refused_pods, pod))
+		ipam_tell_refused_pods(m);
+}
+
+void ipam_refusals(struct ipam *m, struct serve_request *request)
+{
+	struct tree t = tree_new();
+
+	refusals_write(&m->refused_pods, serve_query(request, "pod"), &t);
+	ipam_reply(request, &t);
 }
 
 /* --- pools made from an IPAM config --------------------------------------------------------- */
@@ -194,15 +235,22 @@ static void on_wait_end(struct serve_request *request, enum serve_end why, void 
 			reason = w->why;
 		else if (ipam_can_claim(w->ipam, &reason))
 			err_set(&reason, 0, "a block could not be claimed in time");
-		serve_reply_error(request, 503, CNI_CODE_TRY_AGAIN, NULL,
-				  "no address within %d s: %s", DEADLINE_MS / 1000, reason.text);
+		ipam_refuse(w->ipam, request, REFUSED_POD(&w->assign), CNI_CODE_TRY_AGAIN, false,
+			    "no address within %d s: %s", DEADLINE_MS / 1000, reason.text);
 	}
 	waiting_free(w);
 }
 
 static void refuse(struct waiting *w, enum cni_code code, const char *text)
 {
-	serve_reply_error(w->request, status_of(code), code, NULL, "%s", text);
+	ipam_refuse(w->ipam, w->request, REFUSED_POD(&w->assign), code, false, "%s", text);
+	waiting_free(w);
+}
+
+static void refuse_expected(struct waiting *w, const char *text)
+{
+	ipam_refuse(w->ipam, w->request, REFUSED_POD(&w->assign), CNI_CODE_TRY_AGAIN, true, "%s",
+		    text);
 	waiting_free(w);
 }
 
@@ -235,19 +283,20 @@ static void assigned(struct waiting *w, const struct assign_result *result)
 	int r = ipam_keep(m, result);
 
 	if (r < 0) {
-		serve_reply_error(w->request, 500, CNI_CODE_IO, NULL,
-				  "writing the attachment's file: %s", strerror(-r));
+		ipam_refuse(m, w->request, REFUSED_POD(&w->assign), CNI_CODE_IO, false,
+			    "writing the attachment's file: %s", strerror(-r));
 	} else if (!ipam_ready(m, &why)) {
 		/* Writing the file took so long, or this process was stopped there. */
 		if (!result->existing && ipam_free_addresses(m, &key, NULL, &why) < 0)
 			log_error("ipam", "%s", why.text);
-		serve_reply_error(w->request, 503, CNI_CODE_TRY_AGAIN, NULL,
-				  "the agent cannot give addresses: %s", why.text);
+		ipam_refuse(m, w->request, REFUSED_POD(&w->assign), CNI_CODE_TRY_AGAIN, false,
+			    "the agent cannot give addresses: %s", why.text);
 	} else {
 		if (result->note.text[0])
 			log_debug("ipam", "%s", result->note.text);
 		/* Most likely it will be attached in a moment. */
 		reaper_adding(m->o.reaper);
+		ipam_served(m, REFUSED_POD(&w->assign));
 		reply_assigned(m, w->request, result->attachment, result->existing);
 	}
 	waiting_free(w);
@@ -302,7 +351,7 @@ static bool attempt(struct waiting *w)
 	}
 	/* The repetition of an ADD gives nothing new. */
 	if (ipam_drained(m) && !allocator_find(m->allocator, &key)) {
-		refuse(w, CNI_CODE_TRY_AGAIN, ipam_drained_text(m, &why));
+		refuse_expected(w, ipam_drained_text(m, &why));
 		return true;
 	}
 	if (options.may_claim && !ipam_can_claim(m, &why)) {
@@ -411,7 +460,7 @@ void ipam_waiting_done(struct ipam *m)
 
 	while ((w = TAILQ_FIRST(&m->waitings))) {
 		TAILQ_REMOVE(&m->waitings, w, entry);
-		refuse(w, CNI_CODE_TRY_AGAIN, "the agent is stopping");
+		refuse_expected(w, "the agent is stopping");
 	}
 }
 
@@ -429,8 +478,7 @@ static void cancel_waiting(struct ipam *m, const struct attachment_key *key)
 		    strcmp(w->assign.network, key->network) != 0)
 			continue;
 		TAILQ_REMOVE(&m->waitings, w, entry);
-		refuse(w, CNI_CODE_TRY_AGAIN,
-		       "a DEL of the same attachment came while this ADD was waiting");
+		refuse_expected(w, "a DEL of the same attachment came while this ADD was waiting");
 	}
 }
 

@@ -8,7 +8,8 @@
 
 /* --- the list ------------------------------------------------------------------------------- */
 
-static void write_attachment(struct tree *t, const struct attachment *a)
+/* Its object stays open. */
+static void begin_attachment(struct tree *t, const struct attachment *a)
 {
 	static const struct mac none;
 	const uint8_t *b = a->mac.bytes;
@@ -33,7 +34,6 @@ static void write_attachment(struct tree *t, const struct attachment *a)
 	/* No file says so, only a route or a key in etcd. */
 	tree_bool(t, "mark", attachment_is_mark(a));
 	ipam_write_addresses(t, a);
-	tree_close(t);
 }
 
 static uint64_t small(address_count n)
@@ -50,8 +50,10 @@ void ipam_list(struct ipam *m, struct serve_request *request)
 	if (ipam_configure(m) < 0)
 		log_warning("ipam", "out of memory: the list shows the pools as they were before");
 	tree_open(&t, "attachments", '[');
-	for (size_t i = 0; i < all->n; i++)
-		write_attachment(&t, all->v[i]);
+	for (size_t i = 0; i < all->n; i++) {
+		begin_attachment(&t, all->v[i]);
+		tree_close(&t);
+	}
 	tree_close(&t);
 	tree_open(&t, "blocks", '[');
 	for (size_t i = 0; i < own->n; i++) {
@@ -68,6 +70,84 @@ void ipam_list(struct ipam *m, struct serve_request *request)
 		tree_number(&t, "resting", (int64_t)small(n.resting));
 		tree_close(&t);
 	}
+	ipam_reply(request, &t);
+}
+
+/* --- a pod ---------------------------------------------------------------------------------- */
+
+/* What the kernel lacks of it; "": nothing. */
+static void check_in_kernel(struct ipam *m, const struct attachment *a, struct err *ret)
+{
+	AUTO(free) struct address *room = calloc(a->addresses.n ?: 1, sizeof(*room));
+	struct kernel_pod pod = room ? ipam_kernel_pod(a, room) : (struct kernel_pod){ 0 };
+	int r = room ? kernel_check(m->o.kernel, &pod, ret) : -ENOMEM;
+
+	if (r == 0)
+		ret->text[0] = '\0';
+	else if (!ret->text[0])
+		err_set(ret, r, "%s", strerrordesc_np(-r));
+}
+
+static void write_blocks(struct ipam *m, const struct attachment *a, struct tree *t,
+			 ipam_block_fn *more, void *arg)
+{
+	tree_open(t, "blocks", '[');
+	for (size_t i = 0; i < a->addresses.n; i++) {
+		const struct held_address *h = &a->addresses.v[i];
+		const struct own_block *b = blocks_with(allocator_blocks(m->allocator), h->network,
+							&h->address);
+
+		if (!b)
+			continue;
+		tree_open(t, NULL, '{');
+		tree_prefix(t, "block", &b->prefix);
+		tree_text(t, "pool", b->pool);
+		tree_text(t, "state", block_state_name(b->state));
+		more(&b->prefix, t, arg);
+		tree_close(t);
+	}
+	tree_close(t);
+}
+
+static bool is_pod(const struct attachment *a, const char *name)
+{
+	const size_t n = strlen(a->namespace);
+
+	return strcmp(a->container, name) == 0 ||
+	       (a->pod[0] && strncmp(a->namespace, name, n) == 0 && name[n] == '/' &&
+		strcmp(a->pod, name + n + 1) == 0);
+}
+
+void ipam_show_pod(struct ipam *m, struct serve_request *request, ipam_block_fn *more, void *arg)
+{
+	const struct attachments *all = allocator_attachments(m->allocator);
+	const char *name = serve_query(request, "pod");
+	struct tree t;
+
+	if (!name || !*name) {
+		serve_reply_error(request, 400, CNI_CODE_CONFIG, NULL,
+				  "pod=NAMESPACE/POD, or pod=CONTAINER, is missing");
+		return;
+	}
+	t = tree_new();
+	tree_text(&t, "pod", name);
+	tree_text(&t, "node", m->o.node);
+	tree_open(&t, "attachments", '[');
+	for (size_t i = 0; i < all->n; i++) {
+		const struct attachment *a = all->v[i];
+		struct err lacks = { "" };
+
+		if (!is_pod(a, name))
+			continue;
+		begin_attachment(&t, a);
+		if (a->state == ATTACHMENT_ATTACHED)
+			check_in_kernel(m, a, &lacks);
+		tree_text(&t, "kernel", lacks.text);
+		write_blocks(m, a, &t, more, arg);
+		tree_close(&t);
+	}
+	tree_close(&t);
+	refusals_write(&m->refused_pods, name, &t);
 	ipam_reply(request, &t);
 }
 
@@ -192,6 +272,38 @@ static void tell_refused(struct ipam *m)
 			   "no block can be claimed or given back: %s", m->refusal.text);
 	else
 		health_clear(m->o.health, "blocks");
+}
+
+/* In minutes: as long as a runtime may need to try again. */
+#define REFUSED_RECENTLY 5
+
+void ipam_tell_refused_pods(struct ipam *m)
+{
+	const uint64_t window = (uint64_t)m->o.minute * REFUSED_RECENTLY,
+		       now = timers_now(m->o.timers);
+	char name[REFUSED_TEXT], others[64] = "";
+	size_t pods;
+	const struct refusal *f = refusals_recent(&m->refused_pods, now, window, &pods);
+
+	if (!f) {
+		timer_clear(m->o.timers, &m->refused_old);
+		health_clear(m->o.health, "refused-pods");
+		return;
+	}
+	refused_pod_print(&(struct refused_pod){ f->who[0], f->who[1], f->who[2], f->who[3] },
+			  name);
+	if (pods > 1)
+		snprintf(others, sizeof(others), " (and %zu more)", pods - 1);
+	health_set(m->o.health, "refused-pods", LOG_LEVEL_WARNING,
+		   "pod %s%s was refused and has no address yet: %s; %s; `roostctl pod why %s`",
+		   name, others, f->reason, refusal_remedy(f->code),
+		   f->who[1][0] ? name : f->who[2]);
+	timer_set(m->o.timers, &m->refused_old, f->at + window + 1 - now, 1000);
+}
+
+void ipam_on_refused_old(void *arg)
+{
+	ipam_tell_refused_pods(arg);
 }
 
 void ipam_tell(struct ipam *m)

@@ -31,7 +31,7 @@
 /* Sessions and blocks that are named in the log when a change disturbs them. */
 #define FLAPS_TOLD 20
 
-#define LOOK_MS    10000
+#define LOOK_MS    8000
 #define DETAILS_MS 60000
 /* What two readings of one moment may differ by: BIRD rounds, and clocks are slewed. */
 #define CLOCKS_MS 1000
@@ -354,7 +354,7 @@ static bool is_foreign(const char *text, size_t len, void *arg)
 /* --- what BIRD runs ------------------------------------------------------------------------- */
 
 /*
- * What BIRD says: whether it is there, what it runs, how its sessions are. Every ten
+ * What BIRD says: whether it is there, what it runs, how its sessions are. Every eight
  * seconds the short list; the long one, which keeps BIRD busy with thousands of peers, once a
  * minute and when a session's state has changed.
  */
@@ -998,6 +998,14 @@ static int list_sessions(struct routing *r)
 		n++;
 	}
 	return (int)n;
+}
+
+bool routing_announces(const struct routing *r, const struct prefix *block)
+{
+	for (size_t i = 0; r->has_meant && i < r->meant.n_announced; i++)
+		if (prefix_compare(&r->meant.announced[i], block) == 0)
+			return true;
+	return false;
 }
 
 /* Without a record of config its default counts, once that is known to be absent. */

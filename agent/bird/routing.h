@@ -7,7 +7,7 @@
  *
  * Nothing is rendered before all records are known. The first change goes out at
  * once, then at most four a second. What restarts a session or withdraws a block is
- * logged before it happens. Every ten seconds, and whenever BIRD appears, what runs
+ * logged before it happens. Every eight seconds, and whenever BIRD appears, what runs
  * is compared with what was meant; a difference is answered by one reload, and if it
  * stays, by a sentence in health, never by a second reload.
  */
@@ -67,5 +67,7 @@ void routing_show_config(struct routing *r, struct serve_request *request);
 void routing_readiness(struct routing *r, struct readiness *ret);
 void routing_metrics(struct routing *r, struct metrics *ret);
 struct metrics_pass routing_passes(const struct routing *r);
+/* Whether this block of ours is among those that BIRD tells its neighbours. */
+bool routing_announces(const struct routing *r, const struct prefix *block);
 /* Valid until the loop goes on. */
 void routing_status(struct routing *r, struct status_bird *ret);

@@ -16,7 +16,7 @@ verb_fn pool_show;
 verb_fn route_show, route_delete;
 verb_fn status_run, render_run;
 extern const struct command_list bgp_list;
-extern const struct command_list overlay_list;
+extern const struct command_list overlay_list, pod_why;
 verb_fn node_show, node_label, node_drain, node_undrain, node_delete, node_restore;
 verb_fn block_show;
 verb_fn lease_show, lease_delete;
