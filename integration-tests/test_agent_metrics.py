@@ -120,15 +120,23 @@ def test_readiness_names_what_is_missing(lab, build, etcd):
             "watch/host", "watch/peer"} <= set(inputs())
     assert not [i for i in inputs().values() if not i["ready"]]
 
-    # A neighbour that is gone does not make the node unready, but is named.
+    # A neighbour of several that is gone does not make the node unready, but is named.
+    c = site.member().start()
+    wait_until(lambda: len(a.established()) == 2, 60, "n1's session with n3")
     b.bird.kill()
     reason = wait_until(lambda: next((r for p, r in a.agent.health().items()
                                       if p.startswith("session/")), None), 120, "a session down")
     assert b.address() in reason and "check that the neighbour runs" in reason
     reply = a.agent.get("/readyz")
-    peer, = json.loads(reply.body)["peers"]
-    assert reply.status == 200 and not peer["ready"] and peer["reason"] == reason
+    peer, = [p for p in json.loads(reply.body)["peers"] if not p["ready"]]
+    assert reply.status == 200 and peer["reason"] == reason
+    # None of them: this node is cut off.
+    c.bird.kill()
+    reply = wait_until(lambda: (r := a.agent.get("/readyz")).status == 503 and r, 60, "503")
+    assert "sessions: 0 of 2 BGP sessions are up" in json.loads(reply.body)["reason"]
     b.bird.start("-R")
+    c.bird.start("-R")
+    wait_until(lambda: a.agent.get("/readyz").status == 200, 120, "n1 to be ready again")
     wait_until(lambda: not [p for p in a.agent.health() if p.startswith("session/")], 120,
                "the session to be well")
 
