@@ -240,7 +240,7 @@ def test_a_file_system_that_is_full(etcd, agents):
     pool(etcd, cidr="10.1.0.0/29", blockSize=29)
     agent = agents("--run-dir", "/run/small")
     agent.node.run("mkdir /run/small")
-    agent.node.run("mount -t tmpfs -o size=64k,nr_inodes=14 none /run/small")
+    agent.node.run("mount -t tmpfs -o mode=755,size=64k,nr_inodes=15 none /run/small")
     agent.start()
     given = []
     for i in range(20):
