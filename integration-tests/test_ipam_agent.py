@@ -97,8 +97,21 @@ def test_a_del_without_an_agent_leaves_a_note(ipam, node):
 
 
 def test_the_spool_lies_beside_the_socket(ipam, node):
+    node.write("/run/other/agent.lock", "")  # an agent ran there
     ipam("DEL", conf(socket="/run/other/agent.sock"))
     assert len(list(node.path("/run/other/spool").iterdir())) == 1 and notes(node) == {}
+
+
+def test_a_configuration_does_not_choose_where_root_writes_or_who_answers(ipam, node):
+    """As whoever writes a NetworkAttachmentDefinition would: a folder of root's, and a pod's volume."""
+    volume = "/var/lib/kubelet/pods/1/volumes/kubernetes.io~empty-dir/a"
+    node.write(f"{volume}/agent.lock", "")
+    for folder in ("/etc/cron.d", "/etc/made-by-root", volume, "/run/roost/../../etc/cron.d"):
+        e = failure(ipam, "ADD", conf(socket=f"{folder}/agent.sock"))
+        assert e.code == 7 and f"{folder}/agent.sock is no socket of this node's agent" in e.msg
+        ipam("DEL", conf(socket=f"{folder}/agent.sock"), quiet=False)
+        assert not node.path(f"{folder}/spool").exists()
+    assert not node.path("/etc/made-by-root").exists()
 
 
 def test_a_del_succeeds_even_without_a_spool(node, build, ipam):

@@ -7,6 +7,7 @@
 #include "lib/base/files.h"
 #include "lib/cni/cni_assign.h"
 #include "lib/cni/cni_away.h"
+#include "lib/cni/cni_place.h"
 #include "lib/cni/cni_spool.h"
 #include "lib/cni/local_client.h"
 
@@ -109,8 +110,11 @@ int plugin_ask(const struct cni_call *call, const char *method, const char *path
 	AUTO(json_put) struct json_object *reply = NULL;
 	struct err why = { "" };
 	unsigned status = 0;
-	int r = local_call(call->conf.socket, method, path, body, deadline_ms, &status, &reply,
-			   &why);
+	int r = cni_place_check(call->conf.socket, &why);
+
+	if (r < 0)
+		return cni_fail(e, CNI_CODE_CONFIG, "%s", why.text), r;
+	r = local_call(call->conf.socket, method, path, body, deadline_ms, &status, &reply, &why);
 
 	if (r == 0 && status == 200 && !reply)
 		r = err_set(&why, -EBADMSG, "an answer without a body");
@@ -132,6 +136,9 @@ int plugin_ask_status(const struct cni_call *call, const char *path, struct cni_
 
 	/* A network's name has no character that a query would mind. */
 	snprintf(full, sizeof(full), "%s?network=%s", path, call->conf.name);
+	if (cni_place_check(call->conf.socket, NULL) <
+	    0) /* nor is the note of an absence written */
+		return plugin_ask(call, "GET", full, NULL, &call->deadline, &reply, e);
 	r = plugin_ask(call, "GET", full, NULL, &call->deadline, &reply, e);
 	/* Any answer is a sign of life. */
 	if (r != -ENOTCONN && r != -ETIMEDOUT && r != -ECONNRESET)

@@ -7,6 +7,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/files.h"
 #include "lib/base/json_out.h"
+#include "lib/cni/cni_place.h"
 
 static int note_text(const struct cni_conf *conf, const struct cni_env *env, uint64_t boottime,
 		     char **ret)
@@ -30,6 +31,9 @@ int cni_spool_release(const struct cni_conf *conf, const struct cni_env *env, in
 	AUTO(free) char *text = NULL;
 	char path[1040]; /* a checked path has at most 1023 bytes */
 
+	r = cni_place_check(conf->socket, err);
+	if (r < 0)
+		return r;
 	r = note_text(conf, env, boottime, &text);
 	if (r < 0)
 		return err_set(err, r, "out of memory");
