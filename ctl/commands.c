@@ -292,6 +292,17 @@ const struct command commands[] = {
 		  "echo '{\"kind\":\"pool\",\"name\":\"web\",\"cidr\":\"10.1.0.0/16\"}' | roostctl "
 		  "apply -f -"),
 	  .flags = FLAGS("file", "yes", "dry-run"), .run = apply_run },
+	{ NAME("history", NULL), TAKES("[KIND [NAME]]", 0, 2, ARG_KIND, ARG_NAME_OF_KIND),
+	  .help = "show who changed what with roostctl, the newest first",
+	  .more = "Every command of roostctl that writes notes its user, host and words in the "
+		  "same "
+		  "transaction; the last 500 are kept. SUDO is what sudo set in the environment: "
+		  "anybody can set that, so it is only claimed. With KIND and NAME the versions of "
+		  "that record are shown that etcd has not compacted yet, also those that other "
+		  "programs wrote, without a user.",
+	  .examples = EXAMPLES("roostctl history", "roostctl history pool",
+			       "roostctl history pool web -o json"),
+	  .run = history_run },
 	{ NAME("completion", NULL), TAKES("bash|zsh", 1, 1, ARG_SHELL),
 	  .help = "print the completion script for a shell",
 	  .examples = EXAMPLES("roostctl completion bash", "roostctl completion zsh"),

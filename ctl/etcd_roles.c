@@ -4,16 +4,15 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "ctl/etcd_ask.h"
 #include "ctl/frame/ctl.h"
 #include "ctl/frame/verbs.h"
 #include "lib/base/base64.h"
 #include "lib/base/files.h"
-#include "lib/etcd/store_etcd.h"
 #include "lib/json/json.h"
 #include "lib/json/tree.h"
 #include "lib/model/etcd_roles.h"
 #include "lib/model/lease_holder.h"
-#include "lib/store/store_ops.h"
 
 /* One role, and the user of the same name who has it. */
 struct grantee {
@@ -97,42 +96,6 @@ static int print_json(struct ctl *ctl, const struct grantee *g, void *arg, struc
 
 /* --- set ------------------------------------------------------------------------------------ */
 
-struct asked {
-	struct err *err;
-	int result; /* 1: not answered yet */
-};
-
-static void on_asked(const struct store_reply *reply, void *arg)
-{
-	struct asked *a = arg;
-
-	a->result = reply->err && strstr(reply->text, "already exists") ? -EEXIST : reply->err;
-	if (reply->err)
-		err_set(a->err, a->result, "%s", reply->text);
-}
-
-/* Waits for the answer, which may be NULL. -EEXIST: what should be added is there already. */
-static int ask(struct ctl *ctl, const char *path, struct tree *body, struct json_object **ret,
-	       struct err *err)
-{
-	AUTO(json_put) struct json_object *answer = NULL;
-	AUTO(free) char *text = NULL;
-	struct asked asked = { err, 1 };
-	struct store *store = NULL;
-	int r = tree_end_text(body, &text);
-
-	r = r ?: ctl_store(ctl, &store, err);
-	r = r
-		    ?: store_etcd_ask(store, path, text, ctl->timeout_ms, on_asked, &asked, &answer,
-				      NULL);
-	while (r >= 0 && asked.result > 0)
-		r = store->ops->turn(store, 1000);
-	r = r < 0 ? r : asked.result;
-	if (r == 0 && ret)
-		*ret = TAKE(answer);
-	return ctl_etcd_failed(r, err);
-}
-
 /* {"role": name}, {"user": name}, ... */
 static int ask_about(struct ctl *ctl, const char *path, const char *member, const char *name,
 		     struct json_object **ret, struct err *err)
@@ -140,7 +103,7 @@ static int ask_about(struct ctl *ctl, const char *path, const char *member, cons
 	struct tree t = tree_new();
 
 	tree_text(&t, member, name);
-	return ask(ctl, path, &t, ret, err);
+	return etcd_ask(ctl, path, &t, ret, err);
 }
 
 static void add_base64(struct tree *t, const char *member, const char *text)
@@ -178,7 +141,7 @@ static int grant(struct ctl *ctl, const char *role, const struct etcd_permission
 	if (end)
 		add_base64(&t, "range_end", end);
 	tree_close(&t);
-	return ask(ctl, "/v3/auth/role/grant", &t, NULL, err);
+	return etcd_ask(ctl, "/v3/auth/role/grant", &t, NULL, err);
 }
 
 /* Whether etcd's permission is this one; type absent is READ, the first of its enum. */
@@ -205,7 +168,7 @@ static int revoke_one(struct ctl *ctl, const char *role, struct json_object *has
 	tree_text(&t, "role", role);
 	tree_text(&t, "key", out_text(has, "key"));
 	tree_some_text(&t, "range_end", out_text(has, "range_end"));
-	return ask(ctl, "/v3/auth/role/revoke", &t, NULL, err);
+	return etcd_ask(ctl, "/v3/auth/role/revoke", &t, NULL, err);
 }
 
 /*
@@ -280,7 +243,7 @@ static int has_user(struct ctl *ctl, const char *name, struct err *err)
 {
 	AUTO(json_put) struct json_object *answer = NULL;
 	struct tree t = tree_new();
-	int r = ask(ctl, "/v3/auth/user/list", &t, &answer, err);
+	int r = etcd_ask(ctl, "/v3/auth/user/list", &t, &answer, err);
 	struct json_object *users = r == 0 ? out_at(answer, "users") : NULL;
 
 	for (size_t i = 0; users && i < json_object_array_length(users); i++)
@@ -304,7 +267,7 @@ static int add_user(struct ctl *ctl, const char *name, struct err *err)
 	t = tree_new();
 	tree_text(&t, "name", name);
 	tree_text(&t, "password", password);
-	r = ask(ctl, "/v3/auth/user/add", &t, NULL, err);
+	r = etcd_ask(ctl, "/v3/auth/user/add", &t, NULL, err);
 	explicit_bzero(password, sizeof(password));
 	return r < 0 ? r : 1;
 }
@@ -324,7 +287,7 @@ static int set_grantee(struct ctl *ctl, const struct grantee *g, void *arg, stru
 	t = tree_new();
 	tree_text(&t, "user", g->name);
 	tree_text(&t, "role", g->name);
-	r = ask(ctl, "/v3/auth/user/grant", &t, NULL, err);
+	r = etcd_ask(ctl, "/v3/auth/user/grant", &t, NULL, err);
 	if (r < 0)
 		return r;
 	tree_open(rows, NULL, '{');

@@ -6,10 +6,10 @@
  * delete writes removed/<node>, and the controller frees what the node holds.
  */
 #include <errno.h>
-#include <pwd.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "ctl/frame/note.h"
 #include "ctl/frame/verbs.h"
 #include "ctl/records/effect.h"
 #include "lib/base/clock.h"
@@ -491,26 +491,12 @@ int node_undrain(struct ctl *ctl, struct err *err)
 
 /* --- delete --------------------------------------------------------------------------------- */
 
-static void who(char *text, size_t size)
-{
-	const struct passwd *user = getpwuid(getuid());
-	const char *sudo = getenv("SUDO_USER");
-	char host[256] = "";
-
-	gethostname(host, sizeof(host) - 1);
-	snprintf(text, size, "%s@%s",
-		 sudo && *sudo ? sudo
-		 : user        ? user->pw_name
-			       : "unknown",
-		 host);
-}
-
 static int removed_text(const char *node, bool now, char **ret, struct err *err)
 {
 	char by[512]; /* too long a one is refused below */
 	struct node_removed removed = { .node = node, .by = by, .now = now };
 
-	who(by, sizeof(by));
+	note_who(by, sizeof(by));
 	if (word_check(by, err) < 0)
 		removed.by = "roostctl";
 	clock_utc_text(removed.when);

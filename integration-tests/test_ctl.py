@@ -22,6 +22,12 @@ def ctl(etcd, node, build):
     return Ctl(node, build, etcd)
 
 
+def records(etcd):
+    """All but the notes of who did what."""
+    return {key: value for key, value in etcd.dump(PREFIX).items()
+            if not key.startswith(PREFIX + "history/")}
+
+
 def stored(etcd, key):
     return json.loads(etcd.dump(PREFIX + key)[PREFIX + key])
 
@@ -222,6 +228,44 @@ def test_what_a_change_affects_is_shown_and_asked_first(ctl, etcd):
     assert "perhaps" not in ctl.refuses("node delte n3", 2)
 
 
+def test_history_says_who_changed_what(ctl, etcd):
+    assert ctl("history").startswith("roostctl has changed nothing")
+    ctl("pool create web cidr=10.1.0.0/16")
+    ctl("pool edit web cooldownSeconds=5", env={"SUDO_USER": "ada"})
+    put(etcd, "pool/web", cidr="10.1.0.0/16", cooldownSeconds=6)  # by another program
+    ctl.run("pool delete web --yes")
+    ctl("filter create f rules=[]")
+    rows = ctl.json("history")
+    assert [row["command"] for row in rows] == [
+        "filter create f rules=[]", "pool delete web --yes", "pool edit web cooldownSeconds=5",
+        "pool create web cidr=10.1.0.0/16"]
+    assert {row["user"] for row in rows} == {"root"} and all(row["when"] for row in rows)
+    assert rows[2]["sudoUser"] == "ada (claimed)" and "sudoUser" not in rows[3]
+    assert rows[1]["changes"] == ["pool/web deleted"]
+    assert rows[1]["host"] == ctl.node.run(["hostname"]).stdout.strip()
+    assert len(ctl.json("history filter")) == 1
+    # The versions of one record, also what others wrote; the note is in the same transaction.
+    versions = ctl.json("history pool web")
+    assert [v.get("done") for v in versions] == ["deleted", None, "changed", "created"]
+    assert [json.loads(v["record"]).get("cooldownSeconds") if "record" in v else "-"
+            for v in versions] == ["-", 6, 5, None]
+    assert [v["revision"] for v in versions[2:]] == [row["revision"] for row in rows[2:]]
+    # After a compaction the log remains.
+    etcd.call("/v3/kv/compaction", {"revision": versions[0]["revision"], "physical": True})
+    assert [v.get("done") for v in ctl.json("history pool web")] == ["deleted", "changed", "created"]
+    assert ctl.refuses("history pol", 2) == 'unknown kind "pol": perhaps "pool"?'
+
+    # What is refused leaves no note; the log does not grow without limit.
+    ctl.refuses("pool create bad cidr=7")
+    ctl.run("pool create y cidr=10.4.0.0/16 --dry-run")
+    assert len(ctl.json("history")) == 4
+    for i in range(505):
+        etcd.put(f"{PREFIX}history/20200101t000000.{i:06}z-0", "{}")
+    ctl("filter create g rules=[]")
+    left = [key for key in etcd.dump(PREFIX) if key.startswith(PREFIX + "history/")]
+    assert len(left) == 500 and not any(key.endswith(".000009z-0") for key in left)
+
+
 def test_get_and_apply_are_a_round_trip(ctl, etcd):
     pool(etcd, "web", blockSize=26, namespaces=["a"], fromTheFuture=1)
     put(etcd, "filter/f", rules=[RULE])
@@ -238,7 +282,7 @@ def test_get_and_apply_are_a_round_trip(ctl, etcd):
     etcd.delete(PREFIX, prefix=True)
     outcomes = ctl.json("apply -f -", input=text.replace('"fromTheFuture": 1', '"origin": ""'))
     assert [o["done"] for o in outcomes] == ["created"] * 5
-    after = {k: json.loads(v) for k, v in etcd.dump(PREFIX).items()}
+    after = {k: json.loads(v) for k, v in records(etcd).items()}
     want = {k: json.loads(v) for k, v in before.items()}
     want[PREFIX + "pool/web"].pop("fromTheFuture")
     want[PREFIX + "pool/web"]["origin"] = ""
@@ -258,7 +302,7 @@ def test_get_and_apply_are_a_round_trip(ctl, etcd):
         ({"kind": "block", "name": "x"},
          'record 1: kind "block" is written by agents only')):
         assert ctl.refuses("apply -f -", input=json.dumps(record)) == said
-    assert {k: json.loads(v) for k, v in etcd.dump(PREFIX).items()} == want
+    assert {k: json.loads(v) for k, v in records(etcd).items()} == want
     # A peer and its filter in either order.
     both = [{"kind": "peer", "name": "b", "address": "192.0.2.2", "asn": 1, "exportFilter": "g"},
             {"kind": "filter", "name": "g", "rules": []}]

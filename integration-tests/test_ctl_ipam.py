@@ -181,6 +181,8 @@ def test_planted_damage_is_found_and_mended_and_nothing_else(ctl, etcd, cluster,
     left = {(f["kind"], f["thing"]) for f in said["findings"]}
     assert left == {k for k, repairable in expected.items() if not repairable}
     after = {k: json.loads(v) for k, v in keys(etcd).items()}
+    notes = [after.pop(k) for k in [*after] if k.startswith("history/")]
+    assert notes and {n["command"] for n in notes} == {"ipam check --yes --repair"}
     after["extent/default/cut"].pop("made")
     token = after["block/default/10.7.2.0-26"]["token"]
     assert after == mended(before, token.removeprefix("repaired-"))

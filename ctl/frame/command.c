@@ -97,7 +97,7 @@ bool command_takes(const struct command *c, const char *flag)
 	return false;
 }
 
-static bool is_given(const struct option_def *def, const struct ctl_settings *s)
+bool command_flag_given(const struct option_def *def, const struct ctl_settings *s)
 {
 	const char *at = (const char *)s + def->at;
 
@@ -119,7 +119,7 @@ int command_check(const struct command *c, size_t n_arguments, const struct ctl_
 	for (size_t i = 0; i < ctl_settings_table.n; i++) {
 		const struct option_def *def = &ctl_settings_table.defs[i];
 
-		if (def->only_flag && is_given(def, s) && !command_takes(c, def->name))
+		if (def->only_flag && command_flag_given(def, s) && !command_takes(c, def->name))
 			return err_set(err, CTL_USAGE,
 				       "--%s is not a flag of \"%s\", see roostctl %s --help",
 				       def->name, name, name);

@@ -96,6 +96,8 @@ int command_check(const struct command *c, size_t n_arguments, const struct ctl_
 #define COMMAND_TEXT 48
 const char *command_name(const struct command *c, char *text);
 bool command_takes(const struct command *c, const char *flag);
+struct option_def;
+bool command_flag_given(const struct option_def *def, const struct ctl_settings *s);
 
 /* Help for all (no words), for a noun, for a command; free() it. NULL: out of memory. */
 char *command_help(const struct command *table, const char *const *words, size_t n);

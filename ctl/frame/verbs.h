@@ -8,7 +8,7 @@ typedef int verb_fn(struct ctl *ctl, struct err *err);
 
 /* The records that operators write: the noun says which. */
 verb_fn record_create, record_edit, record_delete, record_show;
-verb_fn get_run, apply_run;
+verb_fn get_run, apply_run, history_run;
 
 extern const struct command_list pool_list, peer_list, filter_list, route_list, node_list,
 	block_list, address_list, lease_list;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "ctl/frame/note.h"
 #include "ctl/frame/verbs.h"
 #include "ctl/ipam/ipam_local.h"
 #include "ipam/audit/audit.h"
@@ -204,6 +205,7 @@ static void on_mended(const struct store_reply *reply, void *arg)
 static int mend_by_txn(struct ctl *ctl, const struct finding *f, struct err *err)
 {
 	AUTO_DONE(txn_done) struct txn whole = { 0 };
+	AUTO_DONE(txn_done) struct txn noted = { 0 };
 	struct mended mended = { 0 };
 	struct store *store = NULL;
 	struct store_txn txn;
@@ -211,7 +213,11 @@ static int mend_by_txn(struct ctl *ctl, const struct finding *f, struct err *err
 
 	if (r < 0)
 		return r;
-	txn_add(&whole, ctl->settings->etcd.prefix, &f->txn);
+	txn_add(&noted, "", &f->txn);
+	r = note_command(ctl, &noted, err);
+	if (r < 0)
+		return r;
+	txn_add(&whole, ctl->settings->etcd.prefix, &noted);
 	if (whole.failed)
 		return -ENOMEM;
 	txn = txn_of(&whole);

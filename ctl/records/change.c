@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "ctl/frame/note.h"
 #include "lib/base/array.h"
 #include "lib/model/model.h"
 #include "lib/store/store_sync.h"
@@ -232,16 +233,20 @@ static void add_range(struct txn *t, const struct ctl *ctl, const char *beginnin
 		txn_if_prefix(t, key, compare);
 }
 
-static void make_request(struct txn *t, const struct ctl *ctl, const struct change *changes,
-			 size_t n, const struct world *world)
+static int make_request(struct txn *t, struct ctl *ctl, const struct change *changes, size_t n,
+			const struct world *world, struct err *err)
 {
 	static const char *const ranges[] = { KEYS_POOL, KEYS_EXTENT, KEYS_PEER, KEYS_FILTER };
 	AUTO_DONE(txn_done) struct txn relative = { 0 };
+	int r;
 
 	for (const struct change *c = changes; c < changes + n; c++) {
 		txn_if(&relative, if_unchanged(c->key, c->mod_revision));
 		txn_then(&relative, c->value ? op_put(c->key, c->value) : op_delete(c->key));
 	}
+	r = note_command(ctl, &relative, err);
+	if (r < 0)
+		return r;
 	txn_add(t, ctl->settings->etcd.prefix, &relative);
 	for (size_t i = 0; i < n; i++)
 		if (changes[i].unless)
@@ -249,6 +254,7 @@ static void make_request(struct txn *t, const struct ctl *ctl, const struct chan
 	/* Nothing was written since the world was read. */
 	for (size_t i = 0; world && i < ARRAY_SIZE(ranges); i++)
 		add_range(t, ctl, ranges[i], if_none_written_after(NULL, NULL, world->revision));
+	return t->failed ? -ENOMEM : 0;
 }
 
 /* What --dry-run prints, for people on stderr. */
@@ -280,9 +286,9 @@ int change_write(struct ctl *ctl, const struct change *changes, size_t n, const 
 		print_change(&changes[i]);
 	if (ctl->settings->dry_run)
 		return 0;
-	make_request(&request, ctl, changes, n, world);
-	if (request.failed)
-		return -ENOMEM;
+	r = make_request(&request, ctl, changes, n, world, err);
+	if (r < 0)
+		return r;
 	txn = txn_of(&request);
 	r = store_sync_txn(store, &txn, ctl->timeout_ms, on_reply, &outcome, err);
 	if (r < 0 && outcome.unknown)

@@ -33,7 +33,7 @@ def come_up(stage):
         stage.sh(node, "ip -br -4 address show dev eth0")
 
     stage.say("the operator creates a pool, and the router as BGP neighbour of all nodes")
-    for words in ("pool create web cidr=10.1.0.0/16", "config set mesh=false",
+    for words in ("pool create web cidr=10.1.0.0/16", "config set mesh=false --yes",
                   f"peer create tor address={stage.address(stage.router)} asn={ROUTER_AS} "
                   "allowLocalAs=1"):
         stage.sh(stage.control, f"roostctl {words}")
@@ -140,14 +140,14 @@ def go_under(stage, pods):
     stage.say("a network that does not learn routes: the pool becomes an overlay, the router's routes go")
     # Nodes reach each other's own addresses, as they would anywhere.
     stage.etcd.switch.heal()
-    stage.sh(stage.control, "roostctl pool edit web encapsulation=vxlan")
+    stage.sh(stage.control, "roostctl pool edit web encapsulation=vxlan --yes")
     stage.wait(lambda: "10.1." not in " ".join(routes(stage.router)), "the router without pods")
     wait_way(stage, a, b.address)
     stage.sh(a.member.node, "roostctl overlay")
     stage.sh(a.member.node, "ip route show proto roost")
     stage.sh(a.member.node, f"ping -n -c 2 -i 0.1 {b.address}", pod=a)
     stage.say("and back: the tunnels go, the router learns the routes again")
-    stage.sh(stage.control, "roostctl pool edit web encapsulation=none")
+    stage.sh(stage.control, "roostctl pool edit web encapsulation=none --yes")
     stage.etcd.switch.separate(*[m.node for m in stage.members])
     stage.wait(lambda: "vxlan" not in a.member.node.run("ip -br link").stdout, "no tunnel")
     for one, other in ((a, b), (b, pods[2]), (pods[2], a)):

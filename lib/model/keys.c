@@ -31,6 +31,7 @@ static const char *const patterns[KEY_KINDS] = {
 	[KEY_STATUS_POOL] = "status/pool/<pool>",
 	[KEY_STATUS_STATIC_ROUTE] = "status/static-route/<name>/<node>",
 	[KEY_LEADER] = "leader/controller",
+	[KEY_HISTORY] = "history/<name>",
 };
 
 const char *key_pattern(enum key_kind kind)

@@ -38,6 +38,7 @@ enum key_kind {
 	KEY_STATUS_POOL,         /* status/pool/<pool> */
 	KEY_STATUS_STATIC_ROUTE, /* status/static-route/<name>/<node> */
 	KEY_LEADER,              /* leader/controller */
+	KEY_HISTORY,             /* history/<name> */
 	KEY_KINDS
 };
 
@@ -100,7 +101,8 @@ int key_build(char *text, const char *pattern, const struct key_parts *parts);
 #define key_status_pool(text, pool_) KEY_BUILD(text, key_pattern(KEY_STATUS_POOL), .pool = (pool_))
 #define key_status_static_route(text, name_, node_)                                                \
 	KEY_BUILD(text, key_pattern(KEY_STATUS_STATIC_ROUTE), .name = (name_), .node = (node_))
-#define key_leader(text) KEY_BUILD(text, key_pattern(KEY_LEADER), 0)
+#define key_leader(text)         KEY_BUILD(text, key_pattern(KEY_LEADER), 0)
+#define key_history(text, name_) KEY_BUILD(text, key_pattern(KEY_HISTORY), .name = (name_))
 
 /* What is listed and watched: the beginnings that many keys share, with the last '/'. */
 #define KEYS_POOL                       "pool/"
@@ -113,6 +115,7 @@ int key_build(char *text, const char *pattern, const struct key_parts *parts);
 #define KEYS_PEER                       "peer/"
 #define KEYS_FILTER                     "filter/"
 #define KEYS_STATIC_ROUTE               "static-route/"
+#define KEYS_HISTORY                    "history/"
 #define KEYS_STATUS                     "status/"
 #define KEYS_STATUS_NODE                KEYS_STATUS "node/"
 #define KEYS_STATUS_POOL                KEYS_STATUS "pool/"

@@ -30,6 +30,7 @@ static const char *const samples[KEY_KINDS] = {
 	[KEY_STATUS_STATIC_ROUTE] = "status/static-route/storage/n1",
 	[KEY_RECOVERY] = "recovery",
 	[KEY_LEADER] = "leader/controller",
+	[KEY_HISTORY] = "history/20261118t214200.123456z-1a2b3c4d",
 };
 
 static void every_kind_round_trips(void **unused)
@@ -78,6 +79,7 @@ static void builders_make_what_the_parser_reads(void **unused)
 	MAKES(KEY_STATUS_STATIC_ROUTE, key_status_static_route(text, "storage", "n1"));
 	MAKES(KEY_RECOVERY, key_recovery(text));
 	MAKES(KEY_LEADER, key_leader(text));
+	MAKES(KEY_HISTORY, key_history(text, "20261118t214200.123456z-1a2b3c4d"));
 	assert_int_equal(key_host_block(text, "n1", "default", &v4), 0);
 	assert_string_equal(text, "host/n1/ipv4/block/default/10.1.0.64-26");
 }

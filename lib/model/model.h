@@ -229,6 +229,29 @@ struct recovery {
 };
 RECORD(recovery)
 
+/* --- who did what --------------------------------------------------------------------------- */
+
+struct history_change {
+	const char *key;  /* relative: "pool/web" */
+	const char *done; /* created, changed, deleted */
+};
+struct history_changes {
+	struct history_change *v;
+	size_t n;
+};
+
+/* One command of roostctl that wrote. Its revision is that of what it wrote. */
+struct history_entry {
+	const char *name; /* key: sorts by time */
+	char when[TIME_TEXT];
+	const char *user, *host; /* of the process */
+	const char *sudo_user;   /* as the environment says, which anybody can set; "": none */
+	const char *command;     /* noun, verb and arguments */
+	struct history_changes changes;
+};
+RECORD(history_entry)
+#define HISTORY_MAX 500 /* entries; the oldest go */
+
 /* --- what controllers write ----------------------------------------------------------------- */
 
 struct leader {

@@ -15,6 +15,7 @@ const struct record *record_of(enum key_kind kind)
 		&peer_record,         &filter_record,
 		&leader_record,       &pool_status_record,
 		&static_route_record, &static_route_status_record,
+		&history_record,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)

@@ -42,7 +42,7 @@ const struct record *record_of(enum key_kind kind);
 extern const struct record config_record, pool_record, extent_record, node_record, spec_record,
 	removed_record, recovery_record, block_record, host_block_record, address_record_type,
 	peer_record, filter_record, leader_record, pool_status_record, static_route_record,
-	static_route_status_record;
+	static_route_status_record, history_record;
 
 int record_decode(const struct record *type, const char *key, const char *json, size_t len,
 		  void *ret, struct err *err);
