@@ -52,9 +52,30 @@ int addresses_read(struct ctl *ctl, const char *node, const struct block *block,
 	return ctl_rows(ctl, beginning, address_list_row, (void *)(uintptr_t)block, ret, err);
 }
 
+/* A name that no record has is a typo, not a node without addresses. */
+static int need_node(struct ctl *ctl, const char *node, struct err *err)
+{
+	static const char *const beginnings[] = { KEYS_NODE, KEYS_SPEC, KEYS_REMOVED };
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	char key[KEY_TEXT];
+	int r = node_name_check(node, err);
+
+	for (size_t i = 0; r == 0 && kvs.n == 0 && i < ARRAY_SIZE(beginnings); i++) {
+		snprintf(key, sizeof(key), "%s%s", beginnings[i], node);
+		r = ctl_read_one(ctl, key, &kvs, err);
+	}
+	if (r == 0 && kvs.n == 0 && keys_of_host(key, node) == 0)
+		r = ctl_read(ctl, key, &kvs, err);
+	if (r < 0 || kvs.n)
+		return r;
+	return err_set(err, -ENOENT, "there is no node %s: see roostctl node list", node);
+}
+
 static int address_list_read(struct ctl *ctl, struct json_object **ret, struct err *err)
 {
-	return addresses_read(ctl, ctl->n_args ? ctl->args[0] : NULL, NULL, ret, err);
+	int r = ctl->n_args ? need_node(ctl, ctl->args[0], err) : 0;
+
+	return r < 0 ? r : addresses_read(ctl, ctl->n_args ? ctl->args[0] : NULL, NULL, ret, err);
 }
 
 static const struct out_column columns[] = {

@@ -141,6 +141,7 @@ def test_what_an_agent_would_refuse_is_refused_with_its_sentence(ctl, etcd):
         ("config set asn=0", 1, None),
         ("config set protocol=isis", 1, None),
         ("node show n9", 4, "there is no node n9: see roostctl node list"),
+        ("address list n9", 4, "there is no node n9: see roostctl node list"),
         ("node label n9 a=b", 4, "there is no node n9: see roostctl node list"),
         ("node delete n9 --yes", 4, "there is no node n9: see roostctl node list"),
         ("block show 10.1.0.0/26", 4, "no node has a block 10.1.0.0/26: see roostctl block list"),
