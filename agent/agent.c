@@ -68,6 +68,7 @@ static void open_when_known(struct agent *a)
 		return;
 	a->opened = true;
 	kernel_open(a->kernel);
+	firewall_open(a->firewall);
 }
 
 /* Once: all inputs of the addresses were read, and every block of ours is certain. */
@@ -78,7 +79,6 @@ static void addresses_known(void *arg)
 	a->addresses_known = true;
 	overlay_mark(a->overlay);
 	open_when_known(a);
-	firewall_open(a->firewall);
 	if (a->routing)
 		routing_inputs_known(a->routing);
 	static_routes_pools_known(a->statics);
@@ -90,6 +90,7 @@ static void overlay_changed(void *arg)
 
 	open_when_known(a);
 	kernel_mark(a->kernel);
+	firewall_mark(a->firewall);
 	changed(a);
 }
 
@@ -209,7 +210,35 @@ static int desire_firewall(struct firewall_wants *ret, void *arg)
 {
 	struct agent *a = arg;
 
-	return ipam_desire_firewall(a->ipam, ret);
+	const struct cluster_config *c = records_find(a->records, KEY_CONFIG, "");
+	int r = ipam_desire_firewall(a->ipam, ret);
+
+	ret->ipv6_sources = a->settings->ipv6_source_check == SETTING_ON;
+	ret->pod_loopback = a->settings->pod_loopback == SETTING_ALLOW;
+	ret->pod_routing = a->settings->pod_routing == SETTING_ALLOW;
+	ret->vxlan_port = overlay_port(a->overlay);
+	ret->bgp_port = c ? (uint16_t)c->bgp.listen_port : 179;
+	r = r ?: overlay_nodes(a->overlay, &ret->nodes);
+	ret->tunnel = r > 0;
+	return r < 0 ? r : 0;
+}
+
+/* Packets of its own address, and no port of this node's that is not for it, or no pod at all. */
+static const char *refuses(bool route_localnet, void *arg)
+{
+	struct agent *a = arg;
+	const char *lacks = firewall_lacks(a->firewall);
+
+	if (route_localnet && a->settings->pod_loopback != SETTING_ALLOW)
+		return "the network configuration has routeLocalnet, which this node's agent does "
+		       "not allow: remove it, or start roostd with --pod-loopback allow";
+	if (!lacks || a->settings->require_firewall != SETTING_ON)
+		return NULL;
+	err_set(&a->unprotected, 0,
+		"pods are not protected on this node, and its agent has --require-firewall on: the "
+		"table inet " FIREWALL_TABLE " of nftables: %s",
+		lacks);
+	return a->unprotected.text;
 }
 
 static bool marked(void *arg)
@@ -740,7 +769,6 @@ static int open_firewall(struct agent *a)
 		.health = a->health,
 		.library = s->nftables_library,
 		.minute = s->minute,
-		.check_sources = s->ipv6_source_check == SETTING_ON,
 		.desire = desire_firewall,
 		.changed = changed,
 		.arg = a,
@@ -799,6 +827,7 @@ static int open_addresses(struct agent *a, struct err *err)
 		.mtu = pod_mtu,
 		.tunnel_changed = tunnel_changed,
 		.accepted = accepted,
+		.refuses = refuses,
 		.marked = marked,
 		.arg = a,
 	};

@@ -60,6 +60,7 @@ struct agent {
 	struct network_config *network_config;
 	struct monitor *monitor; /* NULL: not over TCP */
 	struct request_stats requests;
+	struct err unprotected; /* why an ADD was refused, while it is answered */
 	sd_event_source *socket_watch;
 	struct identity identity;
 	char asked_name[NODE_NAME_TEXT]; /* by flag or host name; a pin may say otherwise */

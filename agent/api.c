@@ -80,6 +80,18 @@ int api_report(char **ret, void *arg)
 	return status_text(&shown.status, STATUS_SIZE_MAX, ret);
 }
 
+/* Here alone: in etcd each packet would make a new record. */
+static void add_drops(struct agent *a, struct json_object *status)
+{
+	struct firewall_drops drops = firewall_drops(a->firewall);
+	struct json_object *o = json_object_new_object();
+
+	for (enum firewall_drop d = 0; d < FIREWALL_DROPS; d++)
+		json_object_object_add(o, firewall_drop_name(d),
+				       json_object_new_uint64(drops.packets[d]));
+	json_object_object_add(json_object_object_get(status, "firewall"), "drops", o);
+}
+
 void api_answer_status(struct serve_request *request, void *arg)
 {
 	AUTO_DONE(shown_done) struct shown shown = { 0 };
@@ -93,6 +105,7 @@ void api_answer_status(struct serve_request *request, void *arg)
 		serve_reply_error(request, 500, CNI_CODE_IO, NULL, "out of memory");
 		return;
 	}
+	add_drops(a, o);
 	json_object_object_add(o, "node", json_object_new_string(a->identity.name));
 	json_object_object_add(o, "ready", json_object_new_boolean(ready));
 	json_object_object_add(o, "reason", json_object_new_string(why.text));
@@ -181,7 +194,7 @@ static void gather_metrics(struct agent *a, struct metrics *m)
 	metrics_etcd(m, &etcd, a->connected, silence(a));
 	gather_passes(a, m);
 	metrics_kernel(m, &kernel, &reaped);
-	metrics_firewall(m, firewall_stats(a->firewall));
+	metrics_firewall(m, firewall_stats(a->firewall), firewall_drops(a->firewall));
 	static_routes_metrics(a->statics, m);
 	if (a->routing)
 		routing_metrics(a->routing, m);

@@ -41,6 +41,7 @@ static int folders_check(const char *text, struct err *err)
 }
 
 static const char *const switch_choices[] = { "on", "off", NULL };
+static const char *const permission_choices[] = { "deny", "allow", NULL };
 
 static const struct option_def defs[] = {
 	OPTIONS_ETCD(settings),
@@ -86,8 +87,19 @@ static const struct option_def defs[] = {
 	  .help = "the protocol number of static routes" },
 	{ OPTION(settings, ipv6_source_check, "ipv6-source-check", CHOICE), .initial = "on",
 	  .argument = "on|off", .choices = switch_choices,
-	  .help = "where IPv6 pools are in use, drop what pods send from IPv6 addresses that are "
-		  "not their own" },
+	  .help = "drop what pods send from IPv6 addresses that are not their own; for IPv4 this "
+		  "is always so" },
+	{ OPTION(settings, require_firewall, "require-firewall", CHOICE), .initial = "off",
+	  .argument = "on|off", .choices = switch_choices,
+	  .help = "refuse new pods while the table inet roost of nftables, which protects this "
+		  "node from pods, cannot be set" },
+	{ OPTION(settings, pod_loopback, "pod-loopback", CHOICE), .initial = "deny",
+	  .argument = "deny|allow", .choices = permission_choices,
+	  .help = "whether pods may reach this node's loopback addresses where route_localnet of "
+		  "their link permits it: routeLocalnet of the network configuration, portmap" },
+	{ OPTION(settings, pod_routing, "pod-routing", CHOICE), .initial = "deny",
+	  .argument = "deny|allow", .choices = permission_choices,
+	  .help = "whether pods may use BGP and BFD with this node" },
 	{ OPTION(settings, static_route_table, "static-route-table", NUMBER), .initial = "254",
 	  .argument = "NUMBER", .min = 1, .max = INT32_MAX,
 	  .help = "the kernel's table for static routes that name none; 254 is main" },

@@ -21,6 +21,7 @@ struct lease_settings {
 };
 
 enum setting_switch { SETTING_ON, SETTING_OFF };
+enum setting_permission { SETTING_DENY, SETTING_ALLOW };
 
 struct settings {
 	struct etcd_settings etcd;
@@ -30,8 +31,9 @@ struct settings {
 	const char *run_dir;
 	const char *bird_config; /* "none": not managed */
 	const char *bird_socket, *bird_program, *template_dir;
-	const char *secret_dirs;    /* with ':' between */
-	unsigned ipv6_source_check; /* enum setting_switch */
+	const char *secret_dirs;                      /* with ':' between */
+	unsigned ipv6_source_check, require_firewall; /* enum setting_switch */
+	unsigned pod_loopback, pod_routing;           /* enum setting_permission */
 	const char *nftables_library;
 	const char *cni_conf_dir, *cni_bin_dir; /* the latter with ':' between */
 	const char *metrics;                    /* "": not over TCP */

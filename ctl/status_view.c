@@ -73,7 +73,7 @@ const char *status_part_of(const char *health)
 		const char *part, *health;
 	} of[] = {
 		{ "etcd", "etcd lease-server certificate/ status static-route-status" },
-		{ "kernel", "kernel forward foreign-route/ links own-address/ rp_filter route/ "
+		{ "kernel", "kernel forward foreign-route/ links own-address/ route/ "
 			    "blackhole/ static-route/ firewall "
 			    "static-routes static-routes-kept" },
 		{ "bird", "bird bird-config bird-protocols routing/ session/ sessions settling/ "

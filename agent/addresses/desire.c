@@ -161,7 +161,6 @@ static void add(struct firewall_wants *w, const struct prefix *p, bool nat)
 	w->pools.v[w->pools.n++] = *p;
 	if (nat)
 		w->nat.v[w->nat.n++] = *p;
-	w->check_sources = w->check_sources || p->address.family == AF_INET6;
 }
 
 static const struct pool *pool_named(const struct inputs *in, const char *name)
@@ -210,6 +209,7 @@ int ipam_desire_firewall(struct ipam *m, struct firewall_wants *ret)
 		if (!copy->unrouted && !pool_named(in, copy->pool))
 			add(&w, &copy->cidr, copy->nat);
 	}
-	*ret = w;
+	ret->nat = w.nat;
+	ret->pools = w.pools;
 	return 0;
 }

@@ -66,6 +66,8 @@ struct ipam_options {
 	void (*tunnel_changed)(void *arg);
 	/* etcd takes writes that it refused before: others need not wait either. */
 	void (*accepted)(void *arg);
+	/* Why no pod may be attached on this node, as an error for its ADD; NULL: it may. */
+	const char *(*refuses)(bool route_localnet, void *arg);
 	/* Whether the node is drained by a local mark; may be NULL. Asked at every ADD. */
 	bool (*marked)(void *arg);
 	void *arg;
@@ -122,6 +124,7 @@ int ipam_routed_blocks(struct ipam *m, struct prefixes *ret);
 /* What the kernel should have: pods that are attached, blocks that are ours. */
 int ipam_desire(struct ipam *m, struct kernel_wants *ret);
 /* Whose traffic is masqueraded, and what counts as inside; free() both lists. */
+/* Sets nat and pools, each free()d by who asked. */
 int ipam_desire_firewall(struct ipam *m, struct firewall_wants *ret);
 /* Releases what was waiting for this link to be gone. */
 void ipam_link_gone(struct ipam *m, const char *link);

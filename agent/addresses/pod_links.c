@@ -141,9 +141,15 @@ static void attach(struct ipam *m, const struct attach_request *q, struct serve_
 				       .mac = q->mac,
 				       .route_localnet = q->route_localnet };
 	const struct kernel_pod pod = pod_of(q);
+	const char *refused = again ? NULL : m->o.refuses(q->route_localnet, m->o.arg);
 	struct err err = { "" };
-	int r = find_or_record(m, q, a, request);
+	int r;
 
+	if (refused) {
+		serve_reply_error(request, 503, CNI_CODE_TRY_AGAIN, NULL, "%s", refused);
+		return;
+	}
+	r = find_or_record(m, q, a, request);
 	if (r < 0)
 		return;
 	pass_mark(m->pass);

@@ -675,9 +675,12 @@ void ipam_status(struct ipam *m, struct serve_request *request)
 /* The same for the plugin that makes links: routes of running pods may be missing. */
 void ipam_link_status(struct ipam *m, struct serve_request *request)
 {
+	const char *refused = m->o.refuses(false, m->o.arg);
 	struct err why = { "" };
 
-	if (kernel_ready(m->o.kernel, &why) || ipam_resuming(m))
+	if (refused)
+		serve_reply_error(request, 503, CNI_CODE_IMPAIRED, NULL, "%s", refused);
+	else if (kernel_ready(m->o.kernel, &why) || ipam_resuming(m))
 		ipam_status(m, request);
 	else
 		serve_reply_error(request, 503, CNI_CODE_IMPAIRED, NULL, "%s", why.text);

@@ -7,12 +7,14 @@
 #include <sys/epoll.h>
 
 #include "agent/firewall/firewall_child.h"
-#include "agent/firewall/firewall_netlink.h"
 #include "agent/kernel/fight.h"
 #include "lib/base/log.h"
 
 #define RETRY_MS 30000
 #define BUSY_MS  1000
+/* In a cluster where nodes come one after the other the table is not all that a node works on. */
+#define PAUSE_FACTOR 10
+#define PAUSE_MAX_MS 2000
 
 #define TABLE "nftables table inet " FIREWALL_TABLE
 
@@ -25,15 +27,18 @@ struct firewall {
 	struct child *child; /* NULL: none is at work */
 	struct firewall_job job;
 	struct firewall_news news;
-	char *text;            /* as it was asked for last; NULL: nothing was */
-	bool fresh;            /* that, and it was not set yet */
-	struct hash digest;    /* of its listing when it had just been set */
-	bool confirmed;        /* it stood like that when last looked at */
-	bool suspect;          /* and has to be looked at again */
-	bool lost;             /* events */
-	bool gone;             /* there is no table of ours */
-	char by[48];           /* who touched it; "": not known */
-	struct fight fight; /* not_before: also after a failure */
+	char *text;             /* as it was asked for last; NULL: nothing was */
+	bool fresh;             /* that, and it was not set yet */
+	struct hash digest;     /* of its listing when it had just been set */
+	bool confirmed;         /* it stood like that when last looked at */
+	bool suspect;           /* and has to be looked at again */
+	bool lost;              /* events */
+	bool found;             /* an earlier agent's table, before this one has set its own */
+	uint64_t started, next; /* the child; its text is not changed before */
+	char why[256];          /* the last try set not all; "": it did, or there was none */
+	struct firewall_drops last, dropped; /* as read last; since the start */
+	char by[48];                         /* who touched it; "": not known */
+	struct fight fight;                  /* not_before: also after a failure */
 	struct firewall_stats stats;
 };
 
@@ -92,25 +97,30 @@ static void report_trouble(struct firewall *f, const char *why)
 {
 	unsigned missing = f->stats.wanted & ~f->stats.held;
 
+	snprintf(f->why, sizeof(f->why), "%s", why);
 	health_set(f->options.health, "firewall", LOG_LEVEL_ERROR,
-		   TABLE " cannot be set: %s; %s%s%s; the kernel needs nf_tables, nft_masq and "
+		   TABLE " cannot be set: %s%s%s%s; the kernel needs nf_tables, nft_masq and "
 			 "nft_fib_inet; retried every 30 s",
 		   why,
-		   missing & FIREWALL_NAT ? "pods of pools with natOutgoing cannot reach addresses "
-					    "outside all pools"
+		   missing & FIREWALL_NAT ? "; pods of pools with natOutgoing cannot reach "
+					    "addresses outside all pools"
 					  : "",
-		   missing == (FIREWALL_NAT | FIREWALL_SOURCES) ? ", and " : "",
 		   missing & FIREWALL_SOURCES
-			   ? "pods can send from IPv6 addresses that are not their own"
+			   ? "; pods can send from IPv6 addresses that are not their own"
+			   : "",
+		   missing & FIREWALL_PROTECTION
+			   ? "; pods can reach this node's tunnel and BGP ports and, with portmap, "
+			     "its loopback"
 			   : "");
 }
 
 static void report_set(const struct firewall *f)
 {
 	log_info("firewall",
-		 TABLE " is set: natOutgoing for %zu of %zu pool prefixes, IPv6 sources %s",
+		 TABLE " is set: natOutgoing for %zu of %zu pool prefixes, sources %s, node %s",
 		 f->stats.nat, f->stats.pools,
-		 f->stats.held & FIREWALL_SOURCES ? "checked" : "not checked");
+		 f->stats.held & FIREWALL_SOURCES ? "checked" : "not checked",
+		 f->stats.held & FIREWALL_PROTECTION ? "protected" : "not protected");
 }
 
 static void report_repair(struct firewall *f)
@@ -137,6 +147,7 @@ static void wait_for(struct firewall *f, uint64_t ms)
 
 static void failed(struct firewall *f, const char *why)
 {
+	f->found = false;
 	f->confirmed = false;
 	f->stats.held = 0;
 	f->stats.failures++;
@@ -146,7 +157,8 @@ static void failed(struct firewall *f, const char *why)
 
 static void standing(struct firewall *f, const struct firewall_verdict *v)
 {
-	f->gone = false;
+	f->found = false;
+	f->why[0] = '\0';
 	f->digest = v->digest;
 	f->stats.held = v->parts;
 	f->confirmed = true;
@@ -166,23 +178,15 @@ static void standing(struct firewall *f, const struct firewall_verdict *v)
 	timer_set(f->options.timers, &f->look, 10ULL * f->options.minute, f->options.minute);
 }
 
-static void nothing_left(struct firewall *f)
-{
-	f->stats.held = 0;
-	f->gone = true;
-	f->confirmed = f->suspect = false;
-	free(TAKE(f->text));
-	stop_listening(f);
-	health_clear(f->options.health, "firewall");
-}
-
 static void on_done(const struct child_result *result, void *arg)
 {
 	struct firewall *f = arg;
 	struct firewall_verdict v;
 	struct err err = { "" };
+	uint64_t now = timers_now(f->options.timers), pause = PAUSE_FACTOR * (now - f->started);
 
 	f->child = NULL;
+	f->next = now + (pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS);
 	drain(f);
 	if (firewall_verdict(result, &v, &err) < 0) {
 		failed(f, err.text);
@@ -191,9 +195,6 @@ static void on_done(const struct child_result *result, void *arg)
 		f->confirmed = false;
 		f->stats.held = v.parts;
 		wait_for(f, BUSY_MS);
-	} else if (v.did == FIREWALL_GONE) {
-		log_info("firewall", TABLE " is no longer needed; removed");
-		nothing_left(f);
 	} else {
 		standing(f, &v);
 	}
@@ -211,8 +212,12 @@ static int start_child(struct firewall *f)
 		.on_done = on_done,
 		.arg = f,
 	};
-	int r = child_start(f->options.event, &o, &f->child);
+	int r;
 
+	/* Its counters start from zero. */
+	firewall_drops(f);
+	f->started = timers_now(f->options.timers);
+	r = child_start(f->options.event, &o, &f->child);
 	if (r < 0) {
 		struct err err = { "" };
 
@@ -242,12 +247,10 @@ static int set_table(struct firewall *f, const struct firewall_wants *wants, uns
 	*j = (struct firewall_job){ .library = f->options.library,
 				    .compare = f->confirmed && f->stats.held == parts,
 				    .expect = f->digest };
-	r = add_text(j, wants, parts);
-	/* What one part needs the kernel may not have: the other stands without it. */
-	if (parts == (FIREWALL_NAT | FIREWALL_SOURCES)) {
-		r = r ?: add_text(j, wants, FIREWALL_NAT);
-		r = r ?: add_text(j, wants, FIREWALL_SOURCES);
-	}
+	r = 0;
+	/* What one part needs the kernel may not have: the others stand without it. */
+	for (unsigned some = parts; r == 0 && some; some = (some - 1) & parts)
+		r = add_text(j, wants, some);
 	if (r < 0) {
 		firewall_job_done(j);
 		return r;
@@ -256,36 +259,14 @@ static int set_table(struct firewall *f, const struct firewall_wants *wants, uns
 	return start_child(f);
 }
 
-/* Nothing is wanted: is anything there? */
-static int no_table(struct firewall *f)
-{
-	AUTO(netlink_close) struct netlink *k = NULL;
-	struct err err = { "" };
-	int r;
-
-	if (f->gone)
-		return 0;
-	/* A kernel without netfilter has no table. */
-	r = netlink_open(NETLINK_NETFILTER, &k) < 0 ? 0 : firewall_table_there(k, &err);
-	if (r == 0)
-		nothing_left(f);
-	if (r < 0)
-		health_set(f->options.health, "firewall", LOG_LEVEL_WARNING,
-			   "cannot check for a left-over " TABLE ": %s", err.text);
-	if (r <= 0)
-		return r;
-	f->job = (struct firewall_job){ .library = f->options.library };
-	return start_child(f);
-}
-
 /* 0: it is time. */
-static bool put_off(struct firewall *f)
+static bool put_off(struct firewall *f, uint64_t not_before)
 {
 	uint64_t now = timers_now(f->options.timers);
 
-	if (f->fight.not_before <= now)
+	if (not_before <= now)
 		return false;
-	timer_set(f->options.timers, &f->later, f->fight.not_before - now, 100);
+	timer_set(f->options.timers, &f->later, not_before - now, 100);
 	return true;
 }
 
@@ -298,7 +279,7 @@ static int update_table(struct firewall *f, const struct firewall_wants *wants, 
 
 	if (r < 0 || (same && f->confirmed && !f->suspect && f->stats.held == parts))
 		return r;
-	if (same && put_off(f))
+	if (put_off(f, same ? f->fight.not_before : f->next))
 		return 0;
 	if (!same) {
 		free(f->text);
@@ -329,14 +310,14 @@ static int pass(void *arg)
 	if (r < 0)
 		return r;
 	firewall_wants_sort(&wants);
-	wants.check_sources = wants.check_sources && f->options.check_sources;
 	parts = firewall_parts(&wants);
 	f->stats.wanted = parts;
 	f->stats.nat = wants.nat.n;
 	f->stats.pools = wants.pools.n;
-	r = parts ? update_table(f, &wants, parts) : no_table(f);
+	r = update_table(f, &wants, parts);
 	free(wants.nat.v);
 	free(wants.pools.v);
+	free(wants.nodes.v);
 	return r;
 }
 
@@ -352,6 +333,15 @@ static void on_later(void *arg)
 	pass_mark(((struct firewall *)arg)->pass);
 }
 
+/* A kernel without netfilter has no table. */
+static bool is_there(void)
+{
+	AUTO(netlink_close) struct netlink *k = NULL;
+	struct err err = { "" };
+
+	return netlink_open(NETLINK_NETFILTER, &k) == 0 && firewall_table_there(k, &err) > 0;
+}
+
 int firewall_new(const struct firewall_options *options, struct firewall **ret)
 {
 	AUTO(firewall_free) struct firewall *f = calloc(1, sizeof(*f));
@@ -365,6 +355,7 @@ int firewall_new(const struct firewall_options *options, struct firewall **ret)
 	r = pass_new(options->event, pass, f, &f->pass);
 	if (r < 0)
 		return r;
+	f->found = is_there();
 	*ret = TAKE(f);
 	return 0;
 }
@@ -395,6 +386,30 @@ void firewall_mark(struct firewall *f)
 struct firewall_stats firewall_stats(const struct firewall *f)
 {
 	return f->stats;
+}
+
+const char *firewall_lacks(const struct firewall *f)
+{
+	if (f->found || (f->stats.held & FIREWALL_ALWAYS) == FIREWALL_ALWAYS)
+		return NULL;
+	return f->why[0] ? f->why : "the agent has not set it yet";
+}
+
+struct firewall_drops firewall_drops(struct firewall *f)
+{
+	AUTO(netlink_close) struct netlink *k = NULL;
+	struct firewall_drops now;
+	struct err err = { "" };
+
+	if (netlink_open(NETLINK_NETFILTER, &k) < 0 || firewall_read_drops(k, &now, &err) < 0)
+		return f->dropped;
+	/* A table that was set again counts from zero. */
+	for (size_t i = 0; i < FIREWALL_DROPS; i++)
+		f->dropped.packets[i] += now.packets[i] >= f->last.packets[i]
+						 ? now.packets[i] - f->last.packets[i]
+						 : now.packets[i];
+	f->last = now;
+	return f->dropped;
 }
 
 struct pass_stats firewall_passes(const struct firewall *f)

@@ -7,12 +7,11 @@
  *
  * The pass decides by what was last read; whatever has to be read or set is done by a
  * child, by one transaction, so that no packet meets half a table. Before open nothing is done at
- * all: a table that an earlier agent left goes on working. Where nothing is wanted and none is
- * there, nothing is loaded, opened or listened to.
+ * all: a table that an earlier agent left goes on working.
  */
 #pragma once
 
-#include "agent/firewall/desired_firewall.h"
+#include "agent/firewall/firewall_netlink.h"
 #include "lib/base/pass.h"
 #include "lib/base/timers.h"
 #include "lib/daemon/health.h"
@@ -25,7 +24,6 @@ struct firewall_options {
 	struct health *health;
 	const char *library; /* "libnftables.so.1" */
 	uint32_t minute;     /* in ms; shorter in tests: the table is looked at every ten of it */
-	bool check_sources;  /* where IPv6 pools are in use */
 	/* What should be, from the state as it is now; 0 or -errno. free() the lists. */
 	int (*desire)(struct firewall_wants *ret, void *arg);
 	/* Something that status shows has changed. */
@@ -37,7 +35,7 @@ int firewall_new(const struct firewall_options *options, struct firewall **ret);
 void firewall_free(struct firewall *f);
 AUTO_DEFINE(struct firewall *, firewall_free)
 
-/* The state is complete: from now on the table is set, and removed where none is wanted. */
+/* The state is complete: from now on the table is set. */
 void firewall_open(struct firewall *f);
 /* Something in the state has changed. */
 void firewall_mark(struct firewall *f);
@@ -47,5 +45,9 @@ struct firewall_stats {
 	size_t nat, pools;          /* prefixes that are wanted in each */
 	uint64_t repairs, failures; /* what another program had changed; tries that set nothing */
 };
+/* Why pods are not protected on this node; NULL: they are, as far as is known. */
+const char *firewall_lacks(const struct firewall *f);
+/* All packets that were dropped since the agent found or made the table. */
+struct firewall_drops firewall_drops(struct firewall *f);
 struct firewall_stats firewall_stats(const struct firewall *f);
 struct pass_stats firewall_passes(const struct firewall *f);

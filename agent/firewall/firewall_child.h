@@ -18,8 +18,8 @@
 #include "lib/base/child.h"
 #include "lib/base/hash.h"
 
-/* Tried in this order until one is taken: the whole, then each part alone. */
-#define FIREWALL_TEXTS 3
+/* Tried in this order until one is taken: the whole, then fewer and fewer parts. */
+#define FIREWALL_TEXTS ((1 << FIREWALL_PARTS) - 1)
 
 struct firewall_job {
 	const char *library;

@@ -254,6 +254,28 @@ static void the_kernel_tells_the_same(void **state)
 	netlink_close(events);
 }
 
+static void drops_are_counted(void **state)
+{
+	struct netlink *k = NULL;
+	struct firewall_drops drops;
+	struct err err = { "" };
+
+	need_nftables();
+	assert_int_equal(netlink_open(NETLINK_NETFILTER, &k), 0);
+	assert_int_equal(firewall_read_drops(k, &drops, &err), 0);
+	assert_int_equal(drops.packets[FIREWALL_DROP_VXLAN], 0);
+	assert_int_equal(nft("table inet roost { counter drop_vxlan { packets 7 bytes 70; }; "
+			     "counter drop_sour { packets 8 bytes 80; }; "
+			     "counter drop_source { packets 4294967297 bytes 90; }; }; "
+			     "table inet other { counter drop_loopback { packets 9 bytes 9; }; }"),
+			 0);
+	assert_int_equal(firewall_read_drops(k, &drops, &err), 0);
+	assert_int_equal(drops.packets[FIREWALL_DROP_VXLAN], 7);
+	assert_int_equal(drops.packets[FIREWALL_DROP_SOURCE], 4294967297);
+	assert_int_equal(drops.packets[FIREWALL_DROP_LOOPBACK], 0);
+	netlink_close(k);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -265,6 +287,7 @@ int main(void)
 		CASE(an_answer_that_makes_no_sense_is_an_error),
 		CASE(only_our_table_makes_news_and_its_generation_says_when),
 		CASE(the_kernel_tells_the_same),
+		CASE(drops_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "agent/firewall/firewall_netlink.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
@@ -9,7 +10,6 @@
 #include <netlink/attr.h>
 #include <string.h>
 
-#include "agent/firewall/desired_firewall.h"
 #include "lib/netlink/request.h"
 
 /* In every message about tables, chains, rules, sets and elements the table's name is this one. */
@@ -111,6 +111,52 @@ static int take_generation(const struct nlmsghdr *hdr, void *arg)
 int firewall_generation(struct netlink *nl, uint32_t *ret, struct err *err)
 {
 	return netlink_get(nl, question(NFT_MSG_GETGEN, NFPROTO_UNSPEC), take_generation, ret, err);
+}
+
+static void take_packets(const struct nlattr *object, const char *name, size_t len,
+			 struct firewall_drops *ret)
+{
+	static const char start[] = "drop_";
+	const struct nlattr *packets = nla_find(nla_data(object), nla_len(object),
+						NFTA_COUNTER_PACKETS);
+
+	if (!packets || nla_len(packets) < (int)sizeof(uint64_t) || len < sizeof(start) ||
+	    memcmp(name, start, sizeof(start) - 1) != 0)
+		return;
+	for (enum firewall_drop d = 0; d < FIREWALL_DROPS; d++)
+		if (strncmp(name + sizeof(start) - 1, firewall_drop_name(d),
+			    len - (sizeof(start) - 1)) == 0)
+			ret->packets[d] = be64toh(nla_get_u64(packets));
+}
+
+static int take_counter(const struct nlmsghdr *hdr, void *arg)
+{
+	const struct nlattr *name, *type, *data;
+
+	if (!is_nftables(hdr) || NFNL_MSG_TYPE(hdr->nlmsg_type) != NFT_MSG_NEWOBJ ||
+	    !is_of_our_table(hdr))
+		return 0;
+	name = attribute(hdr, NFTA_OBJ_NAME);
+	type = attribute(hdr, NFTA_OBJ_TYPE);
+	data = attribute(hdr, NFTA_OBJ_DATA);
+	if (name && nla_len(name) > 0 && data && number(type) == NFT_OBJECT_COUNTER)
+		take_packets(data, nla_data(name), (size_t)nla_len(name), arg);
+	return 0;
+}
+
+static void forget_counters(void *arg)
+{
+	*(struct firewall_drops *)arg = (struct firewall_drops){ 0 };
+}
+
+int firewall_read_drops(struct netlink *nl, struct firewall_drops *ret, struct err *err)
+{
+	struct nl_msg *msg = question(NFT_MSG_GETOBJ, NFPROTO_INET);
+
+	*ret = (struct firewall_drops){ 0 };
+	if (msg)
+		msg = request_whole(msg, nla_put_string(msg, NFTA_OBJ_TABLE, FIREWALL_TABLE));
+	return netlink_dump(nl, msg, forget_counters, take_counter, ret, err);
 }
 
 int firewall_table_there(struct netlink *nl, struct err *err)

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "agent/firewall/desired_firewall.h"
 #include "lib/netlink/netlink.h"
 
 /* All that is known of changes to our table; zero at first. */
@@ -28,5 +29,12 @@ bool firewall_news_since(const struct firewall_news *news, uint32_t generation);
 /* NFNLGRP_NFTABLES. */
 int firewall_events_open(struct netlink **ret);
 int firewall_generation(struct netlink *nl, uint32_t *ret, struct err *err);
+
+/* Packets that were dropped, by why; since the table was set last. */
+struct firewall_drops {
+	uint64_t packets[FIREWALL_DROPS];
+};
+/* Zeros if there is no table. */
+int firewall_read_drops(struct netlink *nl, struct firewall_drops *ret, struct err *err);
 /* 1: our table is there, 0: it is not, or the kernel has no nftables; -errno. */
 int firewall_table_there(struct netlink *nl, struct err *err);

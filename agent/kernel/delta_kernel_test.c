@@ -118,7 +118,7 @@ static void a_new_pod_gets_settings_then_neighbours_then_routes(void **state)
 
 	add_link(&w->view, 7, A);
 	pod(w, A, "10.1.0.5", NULL);
-	expect(w, "+ link " A ": ipv6.accept_ra=0 proxy_arp=1 rp_filter=1 forwarding=1\n"
+	expect(w, "+ link " A ": ipv6.disable_ipv6=1 proxy_arp=1 rp_filter=1 forwarding=1\n"
 		  "+ neighbour 10.1.0.5 dev " A "\n"
 		  "+ route 10.1.0.5/32 dev " A "\n");
 }

@@ -26,8 +26,9 @@ struct making {
 
 /*
  * On pod links: route_localnet is set to 0 once and then left alone, because a chained portmap turns
- * it on for ports that are published on the host's loopback. accept_ra is off for IPv4 pods too: the
- * host's end speaks IPv6 by itself, and a pod could make itself the host's router.
+ * it on for ports that are published on the host's loopback. The host's end of a pod without IPv6
+ * has it off: by itself it would speak it, and over link-local addresses the pod would reach what
+ * listens on [::] and could make itself the host's router.
  *
  * On tunnels: what comes out is routed on. While one end takes the tunnel and the other the way past
  * it, a strict rp_filter would drop half of it.
@@ -48,6 +49,10 @@ bool desired_conf(const struct desired_link *l, enum devconf c, int32_t *ret)
 {
 	int32_t value = l->tunnel ? settings[c].tunnel : settings[c].pod;
 
+	if (!l->tunnel && !l->ipv6 && devconf_info[c].family == AF_INET6) {
+		*ret = 1;
+		return c == CONF6_DISABLE;
+	}
 	if (value == LEFT || (settings[c].ipv6 && !l->ipv6))
 		return false;
 	if (c == CONF_ROUTE_LOCALNET) {

@@ -138,11 +138,12 @@ static void report_tunnels(struct kernel *k, const struct desired_kernel *d)
 	health_sweep(k->options.health, "tunnel-device/");
 }
 
-/* The larger of the host's and the link's counts: a loose one for all weakens every pod's. */
+/*
+ * A loose rp_filter (2) of the whole host is no trouble: without an IPv4 address a pod's link is
+ * strict with it, too, and the firewall checks sources anyway.
+ */
 static void report_host(struct kernel *k, const struct changes *changes)
 {
-	const struct kconf *host = &k->view.host4;
-
 	for (size_t i = 0; i < changes->n; i++) {
 		const struct change *c = &changes->v[i];
 
@@ -154,12 +155,6 @@ static void report_host(struct kernel *k, const struct changes *changes)
 		if (k->options.forwards)
 			k->options.forwards(c->family, k->options.arg);
 	}
-	if ((host->known & CONF_BIT(CONF_RP_FILTER)) && host->conf[CONF_RP_FILTER] == 2)
-		health_set(k->options.health, "rp_filter", LOG_LEVEL_WARNING,
-			   "net.ipv4.conf.all.rp_filter is 2, so pods can send from other "
-			   "addresses than their own");
-	else
-		health_clear(k->options.health, "rp_filter");
 }
 
 static void report_failures(struct kernel *k, const struct applied *a)

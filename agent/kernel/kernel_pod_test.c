@@ -33,7 +33,8 @@ static void an_attached_pod_has_its_route_neighbour_and_settings(void **state)
 	assert_string_equal(conf("ipv4/conf", pod->link, "forwarding"), "1");
 	assert_string_equal(conf("ipv4/conf", pod->link, "route_localnet"), "0");
 	assert_string_equal(conf("ipv4/neigh", pod->link, "proxy_delay"), "0");
-	assert_string_equal(conf("ipv6/conf", pod->link, "accept_ra"), "0");
+	assert_string_equal(conf("ipv6/conf", pod->link, "disable_ipv6"), "1");
+	assert_string_equal(lab_output("ip -6 addr show dev %s", pod->link), "");
 	assert_int_equal(kernel_stats(l->kernel).repairs, 0);
 }
 
@@ -54,6 +55,8 @@ static void an_ipv6_pod_has_its_gateway_at_once(void **state)
 	assert_string_equal(conf("ipv6/conf", pod->link, "proxy_ndp"), "1");
 	assert_string_equal(conf("ipv6/conf", pod->link, "forwarding"), "1");
 	assert_string_equal(conf("ipv6/conf", pod->link, "accept_dad"), "0");
+	assert_string_equal(conf("ipv6/conf", pod->link, "accept_ra"), "0");
+	assert_string_equal(conf("ipv6/conf", pod->link, "disable_ipv6"), "0");
 	assert_string_equal(lab_output("ip -6 addr show dev %s | grep -c 'inet6 "
 				       "fe80::ecee:eeff:feee:eeee/64'",
 				       pod->link),

@@ -356,6 +356,34 @@ int overlay_desire(struct overlay *o, struct kernel_wants *ret)
 	return 0;
 }
 
+int overlay_nodes(const struct overlay *o, struct prefixes *ret)
+{
+	AUTO(free) const void **nodes = NULL;
+	size_t n = 0;
+	int r;
+
+	if (!o->nodes || !all_listed(o))
+		return 0;
+	r = records_list(o->o.records, KEY_NODE, &nodes, &n);
+	ret->v = r < 0 ? NULL : calloc(2 * n + 1, sizeof(*ret->v));
+	if (!ret->v)
+		return r ?: -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const struct node *node = nodes[i];
+
+		if (node->ipv4.address.family)
+			ret->v[ret->n++] = prefix_of(&node->ipv4.address, 32);
+		if (node->ipv6.address.family)
+			ret->v[ret->n++] = prefix_of(&node->ipv6.address, 128);
+	}
+	return 1;
+}
+
+uint16_t overlay_port(const struct overlay *o)
+{
+	return (uint16_t)config_of(o)->port;
+}
+
 uint32_t overlay_pod_mtu(const struct overlay *o)
 {
 	uint32_t least = 0;

@@ -14,7 +14,6 @@
 #pragma once
 
 #include "agent/addresses/ipam.h"
-#include "agent/addresses/ipam.h"
 #include "agent/node/identity.h"
 #include "agent/node/register.h"
 #include "agent/overlay/desired_overlay.h"
@@ -55,6 +54,12 @@ bool overlay_in_sync(const struct overlay *o);
 
 /* Adds tunnels, remotes and their blocks, each free()d by who asked; 0 or -ENOMEM. */
 int overlay_desire(struct overlay *o, struct kernel_wants *ret);
+/*
+ * Addresses of all nodes, free() them, while there is an overlay and all are known; 1, 0 if not,
+ * -ENOMEM. Also those without a block: their pods may send through the tunnel.
+ */
+int overlay_nodes(const struct overlay *o, struct prefixes *ret);
+uint16_t overlay_port(const struct overlay *o);
 /* What a pod's packets may have; 0: no overlay. */
 uint32_t overlay_pod_mtu(const struct overlay *o);
 

@@ -30,9 +30,10 @@ void metrics_kernel(struct metrics *m, const struct kernel_stats *stats,
 	metrics_count(m, NULL, reaped->destroyed);
 }
 
-void metrics_firewall(struct metrics *m, struct firewall_stats stats)
+void metrics_firewall(struct metrics *m, struct firewall_stats stats, struct firewall_drops drops)
 {
-	static const enum firewall_part parts[] = { FIREWALL_NAT, FIREWALL_SOURCES };
+	static const enum firewall_part parts[] = { FIREWALL_NAT, FIREWALL_SOURCES,
+						    FIREWALL_PROTECTION };
 
 	metrics_family(m, "roost_firewall_wanted", METRIC_GAUGE,
 		       "1 for each part of the table inet roost that is wanted on this node.");
@@ -47,6 +48,10 @@ void metrics_firewall(struct metrics *m, struct firewall_stats stats)
 	metrics_family(m, "roost_firewall_repairs_total", METRIC_COUNTER,
 		       "Times that the table was set again after a change by another program.");
 	metrics_count(m, NULL, stats.repairs);
+	metrics_family(m, "roost_firewall_drops_total", METRIC_COUNTER,
+		       "Packets that the table dropped, by why.");
+	for (enum firewall_drop d = 0; d < FIREWALL_DROPS; d++)
+		metrics_count(m, LABELS({ "reason", firewall_drop_name(d) }), drops.packets[d]);
 	metrics_family(m, "roost_firewall_failures_total", METRIC_COUNTER,
 		       "Times that the table could not be set.");
 	metrics_count(m, NULL, stats.failures);

@@ -17,6 +17,6 @@
 
 void metrics_kernel(struct metrics *m, const struct kernel_stats *stats,
 		    const struct reaper_stats *reaped);
-void metrics_firewall(struct metrics *m, struct firewall_stats stats);
+void metrics_firewall(struct metrics *m, struct firewall_stats stats, struct firewall_drops drops);
 
 void metrics_health(struct metrics *m, const struct health *health, const struct readiness *ready);

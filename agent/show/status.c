@@ -86,7 +86,9 @@ static void add_firewall(struct tree *t, const struct firewall_stats *f)
 	static const struct {
 		enum firewall_part part;
 		const char *name;
-	} parts[] = { { FIREWALL_NAT, "natOutgoing" }, { FIREWALL_SOURCES, "ipv6SourceCheck" } };
+	} parts[] = { { FIREWALL_NAT, "natOutgoing" },
+		      { FIREWALL_SOURCES, "sourceCheck" },
+		      { FIREWALL_PROTECTION, "protection" } };
 
 	tree_open(t, "firewall", '{');
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)

@@ -49,13 +49,15 @@ static void the_firewall_is_shown_where_it_is_wanted_and_as_it_stands(void **unu
 
 	s.firewall = (struct firewall_stats){ .wanted = FIREWALL_NAT, .repairs = 2 };
 	assert_int_equal(status_text(&s, 0, &text), 0);
-	assert_non_null(strstr(text, "\"firewall\":{\"natOutgoing\":\"missing\","
-				     "\"ipv6SourceCheck\":\"off\",\"repairs\":2},"));
+	assert_non_null(strstr(text,
+			       "\"firewall\":{\"natOutgoing\":\"missing\","
+			       "\"sourceCheck\":\"off\",\"protection\":\"off\",\"repairs\":2},"));
 	free(text);
-	s.firewall.held = s.firewall.wanted = FIREWALL_NAT | FIREWALL_SOURCES;
+	s.firewall.held = s.firewall.wanted = FIREWALL_NAT | FIREWALL_ALWAYS;
 	assert_int_equal(status_text(&s, 0, &text), 0);
-	assert_non_null(strstr(text, "\"firewall\":{\"natOutgoing\":\"set\","
-				     "\"ipv6SourceCheck\":\"set\",\"repairs\":2},"));
+	assert_non_null(strstr(text,
+			       "\"firewall\":{\"natOutgoing\":\"set\","
+			       "\"sourceCheck\":\"set\",\"protection\":\"set\",\"repairs\":2},"));
 	free(text);
 }
 
