@@ -223,7 +223,6 @@ static int desire_firewall(struct firewall_wants *ret, void *arg)
 	return r < 0 ? r : 0;
 }
 
-/* Packets of its own address, and no port of this node's that is not for it, or no pod at all. */
 static const char *refuses(bool route_localnet, void *arg)
 {
 	struct agent *a = arg;

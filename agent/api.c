@@ -83,13 +83,17 @@ int api_report(char **ret, void *arg)
 /* Here alone: in etcd each packet would make a new record. */
 static void add_drops(struct agent *a, struct json_object *status)
 {
+	struct json_object *firewall = json_object_object_get(status, "firewall");
 	struct firewall_drops drops = firewall_drops(a->firewall);
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = firewall ? json_object_new_object() : NULL;
+
+	if (!o)
+		return;
 
 	for (enum firewall_drop d = 0; d < FIREWALL_DROPS; d++)
 		json_object_object_add(o, firewall_drop_name(d),
 				       json_object_new_uint64(drops.packets[d]));
-	json_object_object_add(json_object_object_get(status, "firewall"), "drops", o);
+	json_object_object_add(firewall, "drops", o);
 }
 
 void api_answer_status(struct serve_request *request, void *arg)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctl/status_view.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
@@ -179,18 +180,54 @@ static void part_etcd(struct status_view *v, struct json_object *status)
 			    "not connected: %s", *error ? error : "it has not answered yet");
 }
 
+/* The firewall's: "; 12 packets dropped (loopback 2, vxlan 10)", or nothing. */
+static char *drops_text(struct json_object *status)
+{
+	struct json_object *drops = out_at(status, "firewall.drops");
+	AUTO(free) char *text = NULL;
+	const char *between = "";
+	size_t len;
+	int64_t sum = 0;
+	FILE *out;
+
+	if (!json_object_is_type(drops, json_type_object))
+		return strdup("");
+	json_object_object_foreach(drops, reason_of, value) {
+		(void)reason_of;
+		sum += json_object_get_int64(value);
+	}
+	out = open_memstream(&text, &len);
+	if (!out)
+		return NULL;
+	if (sum)
+		fprintf(out, "; %" PRId64 " packets dropped (", sum);
+	json_object_object_foreach(drops, reason, n) {
+		if (!json_object_get_int64(n))
+			continue;
+		fprintf(out, "%s%s %" PRId64, between, reason, json_object_get_int64(n));
+		between = ", ";
+	}
+	fputs(sum ? ")" : "", out);
+	return fclose(out) == 0 ? TAKE(text) : NULL;
+}
+
 static void part_kernel(struct status_view *v, struct json_object *status)
 {
 	long long links = out_number(status, "kernel.links"),
 		  routes = out_number(status, "kernel.routes"),
 		  repairs = out_number(status, "kernel.repairs");
+	AUTO(free) char *drops = drops_text(status);
 
+	if (!drops) {
+		v->failed = true;
+		return;
+	}
 	repairs += out_number(status, "firewall.repairs");
 	status_part(v, "kernel", state_of(status, "kernel"),
-		    "%lld pod link%s, %lld route%s%s; %lld repair%s, %lld refused", links,
+		    "%lld pod link%s, %lld route%s%s; %lld repair%s, %lld refused%s", links,
 		    many(links), routes, many(routes),
 		    strcmp(out_text(status, "firewall.natOutgoing"), "set") == 0 ? ", NAT" : "",
-		    repairs, many(repairs), out_number(status, "kernel.failures"));
+		    repairs, many(repairs), out_number(status, "kernel.failures"), drops);
 }
 
 static void part_bird(struct status_view *v, struct json_object *status)

@@ -80,8 +80,7 @@ class Nats:
                    f"{member} to have set its table")
 
     def wait_gone(self, member):
-        wait_until(lambda: "inet roost" not in member.node.run("nft list tables").stdout, 20,
-                   "our table to go")
+        wait_until(lambda: "masquerade" not in self.table(member), 20, "NAT to go")
 
     def end(self):
         assert [self.strangers(m.node) for m in self.members] == self.others
@@ -133,14 +132,17 @@ def test_pods_go_out_with_the_nodes_address_and_meet_with_their_own(nats):
     s.pool(4)
     s.wait_table(n1, absent="nat4")
     assert source_seen(a, s.outside, s.switch.address(s.outside), 4) == a.addresses[4]
-    assert n1.status()["firewall"] == {"natOutgoing": "set", "ipv6SourceCheck": "set", "repairs": 0}
+    drops = dict.fromkeys(("source", "loopback", "vxlan", "routing", "underlay"), 0)
+    assert n1.status()["firewall"] == {"natOutgoing": "set", "sourceCheck": "set",
+                                       "protection": "set", "repairs": 0, "drops": drops}
     s.end()
 
 
 TAMPERING = ["flush ruleset", "delete table inet roost", "flush chain inet roost nat_outgoing",
              "delete element inet roost nat4 { 10.1.0.0/16 }",
              "insert rule inet roost nat_outgoing accept",
-             "add element inet roost pools4 { 203.0.113.0/24 }"]
+             "add element inet roost pools4 { 203.0.113.0/24 }",
+             "flush chain inet roost pod_destinations"]
 
 
 def test_what_somebody_does_to_the_table_is_undone(nats):
@@ -173,20 +175,21 @@ def test_what_somebody_does_to_the_table_is_undone(nats):
     s.end()
 
 
-def test_the_table_goes_with_the_wish_for_it(nats):
+def test_nat_goes_with_the_wish_for_it(nats):
     s = nats()
     [n1] = s.members
     s.wait_table(n1)
     s.pool(4)
     s.wait_gone(n1)
-    assert "firewall" not in n1.status()
+    wait_until(lambda: n1.status()["firewall"]["natOutgoing"] == "off", 20, "status to say so")
+    assert n1.status()["firewall"]["protection"] == "set"
     s.pool(4, natOutgoing=True)
     s.wait_table(n1)
     # A pod whose pool is deleted keeps what it has, also over a restart.
     s.pod(n1, "a")
     s.etcd.delete("/roost/v1/pool/web")
     s.pool(6)
-    s.wait_table(n1, "fib")
+    s.wait_table(n1)
     n1.restart()
     s.wait_set(n1)
     assert "ip saddr @nat4" in s.table(n1) and "10.1.0.0/16" in s.table(n1)
@@ -255,6 +258,9 @@ def test_without_the_library_it_is_told_and_all_else_goes_on(nats):
     a = s.pod(n1, "a")
     assert n1.node.ping(a.addresses[4])
     assert n1.metrics()["roost_firewall_failures_total"] == 1, "it is not tried without a pause"
+    assert "; pods can reach this node's tunnel and BGP ports" in n1.health()["firewall"]
     s.pool(4)
-    n1.wait_well("firewall")
+    wait_until(lambda: "outside all pools" not in n1.health()["firewall"], 20,
+               "NAT to be no part of it")
+    assert n1.status()["firewall"]["protection"] == "missing"
     s.end()

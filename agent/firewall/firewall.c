@@ -356,6 +356,7 @@ int firewall_new(const struct firewall_options *options, struct firewall **ret)
 	if (r < 0)
 		return r;
 	f->found = is_there();
+	f->stats.wanted = FIREWALL_ALWAYS;
 	*ret = TAKE(f);
 	return 0;
 }
