@@ -59,13 +59,16 @@ def test_the_story_is_told_whole_and_true(demo, build):
                  "the router has learned", "pings: pod to pod", "is killed while a ping runs",
                  "the agent starts again", "another program flushes", "behind the router is a VPN",
                  "another program removes it", "etcd is killed", "etcd starts again",
-                 "the pool becomes an overlay", "and back: the tunnels go", "two controllers: the leader",
+                 "the pool becomes an overlay", "and back: the tunnels go",
+                 "a hostile pod sends as another pod", "as a host of the internet", "its node's loopback",
+                 "into the overlay of another", "a BGP session with its node", "by BFD", "two controllers: the leader",
                  "nothing of this is left"):
         assert re.search(rf"^\[ *\d+\.\d s\] .*{step}", said, re.M), f"{step!r} is missing in\n{said}"
     # The router's table: three blocks, each by another node.
     table = re.search(r"tor# ip route show proto bird.*\n((?:    .*\n)+)", said)[1]
     assert len(set(re.findall(r"/26 via (\S+)", table))) == 3, table
     losses = re.findall(r"(\d+) packets transmitted, (\d+) received, 0% packet loss", said)
+    assert len(re.findall(r"nft list counter .*\n    packets [1-9]\d* bytes", said)) == 6, said
     assert len(losses) == 9 and all(int(a) == int(b) > 0 for a, b in losses), losses
     assert int(losses[5][0]) >= 20, "the ping over the agent's absence was a short one"
     assert "Couldn't connect to server" in said

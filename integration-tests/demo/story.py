@@ -21,6 +21,7 @@ def tell(stage):
     lead_out(stage)
     lose_etcd(stage, pods)
     go_under(stage, pods)
+    break_out(stage, pods)
     keep_house(stage)
     look(stage)
 
@@ -152,6 +153,38 @@ def go_under(stage, pods):
     stage.wait(lambda: "vxlan" not in a.member.node.run("ip -br link").stdout, "no tunnel")
     for one, other in ((a, b), (b, pods[2]), (pods[2], a)):
         wait_way(stage, one, other.address)
+
+
+def break_out(stage, pods):
+    """What a pod tries that somebody has taken over; root in its own namespace, but no more."""
+    villain, member, victim = pods[0], pods[0].member, pods[1]
+    node, other = stage.address(member.node), stage.address(victim.member.node)
+    say_udp = "bash -c 'echo hello > /dev/udp/{}/{}'"
+
+    def refused(what, command, counter, fails=True):
+        stage.say(what)
+        before = dropped(member, counter)
+        stage.sh(member.node, command, pod=villain, fails=fails)
+        stage.wait(lambda: dropped(member, counter) > before, f"the counter {counter} to see it")
+        stage.sh(member.node, f"nft list counter inet roost drop_{counter} | grep packets")
+
+    stage.sh(member.node, "ip addr add 10.1.200.200/32 dev eth0; ip addr add 198.51.100.7/32 dev eth0; "
+             "ip addr flush dev lo; sysctl -qw net.ipv4.conf.eth0.route_localnet=1; "
+             "ip route add 127.0.0.1/32 via 169.254.1.1 dev eth0 onlink", pod=villain)
+    refused("a hostile pod sends as another pod", f"ping -n -q -c 1 -W 0.3 -I 10.1.200.200 {victim.address}",
+            "source")
+    refused("it sends as a host of the internet", f"ping -n -q -c 1 -W 0.3 -I 198.51.100.7 {other}", "source")
+    refused("it asks what listens on its node's loopback", f"ping -n -q -c 1 -W 0.3 -I {villain.address} 127.0.0.1",
+            "loopback")
+    refused("it sends into the overlay of another node", say_udp.format(other, 4789), "vxlan", fails=False)
+    refused("it wants a BGP session with its node", f"timeout 0.5 bash -c 'exec 3<>/dev/tcp/{node}/179'", "routing")
+    refused("it says by BFD that a neighbour is down", say_udp.format(node, 3784), "routing", fails=False)
+    stage.sh(member.node, "ip addr del 10.1.200.200/32 dev eth0; ip addr del 198.51.100.7/32 dev eth0", pod=villain)
+    stage.sh(member.node, "roostctl status | grep dropped")
+
+
+def dropped(member, reason):
+    return member.agent.metrics()[f'roost_firewall_drops_total{{reason="{reason}"}}']
 
 
 def keep_house(stage):
