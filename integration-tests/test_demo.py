@@ -68,7 +68,7 @@ def test_the_story_is_told_whole_and_true(demo, build):
     table = re.search(r"tor# ip route show proto bird.*\n((?:    .*\n)+)", said)[1]
     assert len(set(re.findall(r"/26 via (\S+)", table))) == 3, table
     losses = re.findall(r"(\d+) packets transmitted, (\d+) received, 0% packet loss", said)
-    assert len(re.findall(r"nft list counter .*\n    packets [1-9]\d* bytes", said)) == 6, said
+    assert len(re.findall(r"nft list counter .*\n\s+packets [1-9]\d* bytes", said)) == 6, said
     assert len(losses) == 9 and all(int(a) == int(b) > 0 for a, b in losses), losses
     assert int(losses[5][0]) >= 20, "the ping over the agent's absence was a short one"
     assert "Couldn't connect to server" in said

@@ -46,6 +46,8 @@ static void drop_covered(struct prefixes *p)
 {
 	size_t kept = 0;
 
+	if (!p->n)
+		return;
 	for (size_t i = 0; i < p->n; i++)
 		p->v[i] = prefix_mask(&p->v[i]);
 	qsort(p->v, p->n, sizeof(*p->v), order);
