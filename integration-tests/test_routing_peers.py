@@ -206,13 +206,14 @@ def test_a_node_that_announces_the_block_of_another(site, bird):
     site.settle()
     stolen = next(x for x in a.blocks() if ":" not in x)
     thief, address, _ = tor(site, "thief")
-    own = str(ipaddress.ip_network(stolen).supernet(new_prefix=16).broadcast_address - 63) + "/26"
+    last = ipaddress.ip_network(stolen).supernet(new_prefix=16).broadcast_address
+    own, later = (f"{last - n}/26" for n in (63, 127))
     site.put(f"block/default/{own.replace('/', '-')}", node="thief", pool="web")
     site.put("node/thief", ipv4=f"{address}/24", machine="m", boot="b")
     text = f"""
 router id {address};
 protocol device {{}}
-protocol static {{ ipv4; route {stolen} blackhole; route {own} blackhole; }}
+protocol static {{ ipv4; route {stolen} blackhole; route {own} blackhole; route {later} blackhole; }}
 """
     for i, m in enumerate((a, b)):
         text += f"""
@@ -224,12 +225,14 @@ protocol bgp m{i} {{
     bird(thief, text)
 
     def believed(block):
-        return any(f"from {address}" in line or f"via {address}" in line
-                   for line in b.bird.birdc(f"show route {block} all").splitlines())
+        return f"via {address} " in b.bird.birdc(f"show route where net = {block}")
     wait_until(lambda: believed(stolen) and believed(own), 60, "the theft to work")
     site.put("config", mesh=True, bgp={"verifyOwners": True})
     wait_until(lambda: not believed(stolen), 60, "the stolen block to be refused")
     wait_until(lambda: believed(own), 60, "the thief's own block to be there")
+    assert not believed(later)
+    site.put(f"block/default/{later.replace('/', '-')}", node="thief", pool="web")
+    wait_until(lambda: believed(later), 60, "a block to be believed when it has its record")
     site.all_ping(pods, families=(4,))
     # A new block is believed once its record is known, an agent's restart loses none.
     ping = SteadyPing(pods[1].pod, pods[0].address, interval=0.01)

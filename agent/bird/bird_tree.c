@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
 #include "lib/base/sort.h"
 #include "lib/json/tree.h"
 
@@ -395,6 +396,20 @@ static int list_ownerships(const struct bird_input *in, sa_family_t family, stru
 	return 0;
 }
 
+/* More than any preference. */
+static uint32_t ownership_sum(const struct ownership *v, size_t n)
+{
+	char sum[HASH_TEXT] = "", address[ADDRESS_TEXT], block[PREFIX_TEXT];
+	struct hash h = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		h = HASH_TEXTS(sum, address_print(&v[i].neighbour, address),
+			       prefix_print(&v[i].block, block));
+		hash_print(h, sum);
+	}
+	return (uint32_t)h.low | 1U << 31;
+}
+
 /* Two records with one address share it: neither keeps the other's blocks out. */
 static int put_owners(struct tree *t, const struct bird_making *m, sa_family_t family)
 {
@@ -404,6 +419,7 @@ static int put_owners(struct tree *t, const struct bird_making *m, sa_family_t f
 
 	if (r < 0)
 		return r;
+	tree_number(t, "ownersSum", ownership_sum(v, n));
 	tree_open(t, "owners", '[');
 	for (size_t i = 0; i < n;) {
 		size_t first = i;
@@ -522,7 +538,6 @@ int bird_tree(struct bird_making *m)
 	tree_number(&t, "ecmp", bgp->ecmp);
 	tree_bool(&t, "announceStatic", in->config->announce == ANNOUNCE_STATIC);
 	tree_bool(&t, "transit", m->transit);
-	tree_bool(&t, "verifyOwners", bgp->verify_owners);
 	tree_bool(&t, "authenticationOption", in->version >= BIRD_AUTH_OPTION);
 	if (open_if(&t, "ownCommunities", bgp->communities.n)) {
 		put_communities(&t, &bgp->communities);
