@@ -29,7 +29,7 @@ static char *print(enum call call, enum out_format format, bool colour, const ch
 	AUTO(json_put) struct json_object *value = json_tokener_parse(json);
 	char *text = NULL;
 	size_t len;
-	struct out out = { open_memstream(&text, &len), format, colour };
+	struct out out = { open_memstream(&text, &len), format, colour, false };
 
 	assert_non_null(value);
 	assert_non_null(out.to);
