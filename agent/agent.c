@@ -793,6 +793,7 @@ static int open_routing(struct agent *a, struct err *err)
 		.silent = is_silent,
 		.kernel = a->kernel,
 		.changed = changed,
+		.refreshed = api_answer_live,
 		.arg = a,
 	};
 

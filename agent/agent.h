@@ -34,6 +34,9 @@
 #include "lib/etcd/store_etcd.h"
 #include "lib/model/keys.h"
 
+/* More are answered with what BIRD said last. */
+#define LIVE_MAX 16
+
 struct agent {
 	struct settings *settings;
 	int argc;
@@ -55,6 +58,8 @@ struct agent {
 	struct registration *registration;
 	struct report *report;
 	struct status_watch status_watch;
+	struct serve_request *live[LIVE_MAX]; /* wait for BIRD's answer */
+	size_t n_live;
 	struct serve *serve;
 	struct certificates *certificates;
 	struct network_config *network_config;
@@ -91,5 +96,7 @@ const struct serve_route *api_routes(size_t *ret_n);
 const struct serve_route *api_monitor_routes(size_t *ret_n);
 /* The text of the status record. */
 int api_report(char **ret, void *agent);
+/* BIRD has said how its sessions are: for whoever waits for that. */
+void api_answer_live(void *agent);
 /* The status as it is, for whoever waited for it. */
 void api_answer_status(struct serve_request *request, void *agent);

@@ -77,7 +77,7 @@ int api_report(char **ret, void *arg)
 	AUTO_DONE(shown_done) struct shown shown = { 0 };
 
 	describe(arg, &shown);
-	return status_text(&shown.status, STATUS_SIZE_MAX, ret);
+	return status_text(&shown.status, STATUS_SIZE_MAX - REPORT_DATED, ret);
 }
 
 /* Here alone: in etcd each packet would make a new record. */
@@ -124,6 +124,40 @@ static void status(struct serve_request *request, void *arg)
 
 	if (!status_watch_wait(&a->status_watch, request))
 		api_answer_status(request, a);
+}
+
+/* --- the status with BIRD's sessions of this moment ----------------------------------------- */
+
+/* BIRD answers within milliseconds, unless it is busy with a full table. */
+#define LIVE_MS 2000
+
+void api_answer_live(void *arg)
+{
+	struct agent *a = arg;
+
+	while (a->n_live)
+		api_answer_status(a->live[--a->n_live], a);
+}
+
+static void on_live_end(struct serve_request *request, enum serve_end why, void *arg)
+{
+	struct agent *a = arg;
+
+	for (size_t i = 0; i < a->n_live; i++)
+		if (a->live[i] == request)
+			a->live[i] = a->live[--a->n_live];
+	if (why == SERVE_LATE)
+		api_answer_status(request, a);
+}
+
+static void bgp(struct serve_request *request, void *arg)
+{
+	struct agent *a = arg;
+
+	if (!a->routing || a->n_live == LIVE_MAX || !routing_refresh(a->routing))
+		api_answer_status(request, a);
+	else if (serve_wait(request, LIVE_MS, on_live_end, a) == 0)
+		a->live[a->n_live++] = request;
 }
 
 static void node(struct serve_request *request, void *arg)
@@ -348,6 +382,7 @@ static const struct serve_route routes[] = {
 	{ "GET", "/v1/status", status },
 	{ "GET", "/v1/pod", pod },
 	{ "GET", "/v1/refusals", refusals },
+	{ "GET", "/v1/bgp", bgp },
 	{ "GET", "/v1/bird/config", bird_config },
 	{ "GET", "/v1/overlay", overlay },
 	MONITOR_ROUTES,

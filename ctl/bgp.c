@@ -2,6 +2,7 @@
 /* bgp: the sessions of this node, from its agent, or of all nodes, from etcd. */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "ctl/bgp_rows.h"
 #include "ctl/frame/ctl.h"
@@ -11,6 +12,7 @@
 static const struct out_column columns[] = {
 	COLUMN("NODE", "node"),
 	COLUMN("SESSION", "session"),
+	COLUMN("RECORD", "record"),
 	COLUMN("PEER", "peer"),
 	COLUMN("AS", "asn"),
 	COLUMN("STATE", "state"),
@@ -18,6 +20,7 @@ static const struct out_column columns[] = {
 	COLUMN("SINCE", "since"),
 	COLUMN("IMPORTED", "imported"),
 	COLUMN("EXPORTED", "exported"),
+	COLUMN("AGE", "age"),
 	COLUMN("ERROR", "error"),
 	COLUMNS_END,
 };
@@ -29,7 +32,7 @@ static int read_own(struct ctl *ctl, struct json_object *array, struct err *err)
 	AUTO(json_put) struct json_object *status = NULL;
 	struct json_object *node;
 	unsigned code = 0;
-	int r = ctl_agent(ctl, "GET", "/v1/status", NULL, &code, &status, err);
+	int r = ctl_agent(ctl, "GET", "/v1/bgp", NULL, &code, &status, err);
 
 	if (r < 0) {
 		struct err said = *err;
@@ -72,6 +75,25 @@ static int read_all(struct ctl *ctl, struct json_object *array, struct err *err)
 	return r;
 }
 
+/* Of what other nodes reported. */
+static int add_ages(struct json_object *array)
+{
+	const time_t now = time(NULL);
+
+	for (size_t i = 0; i < json_object_array_length(array); i++) {
+		struct json_object *row = json_object_array_get_idx(array, i);
+		struct tm t = { 0 };
+		char age[32];
+
+		if (!strptime(out_text(row, "reported"), "%Y-%m-%dT%H:%M:%S", &t))
+			continue;
+		snprintf(age, sizeof(age), "%lld s", (long long)(now - timegm(&t)));
+		if (json_object_object_add(row, "age", json_object_new_string(age)) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int read_sessions(struct ctl *ctl, struct json_object **ret, struct err *err)
 {
 	AUTO(json_put) struct json_object *array = json_object_new_array();
@@ -82,6 +104,8 @@ static int read_sessions(struct ctl *ctl, struct json_object **ret, struct err *
 	r = ctl->settings->all ? read_all(ctl, array, err) : read_own(ctl, array, err);
 	if (r < 0)
 		return r;
+	if (add_ages(array) < 0)
+		return -ENOMEM;
 	bgp_rows_sort(array);
 	*ret = TAKE(array);
 	return 0;

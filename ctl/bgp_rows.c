@@ -10,13 +10,15 @@
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
-static int session_row(const char *node, struct json_object *session, struct json_object *array)
+static int session_row(const char *node, const char *reported, struct json_object *session,
+		       struct json_object *array)
 {
 	const char *state = out_text(session, "state");
 	struct tree t = tree_new();
 
 	tree_text(&t, "node", node);
 	tree_text(&t, "session", out_text(session, "name"));
+	tree_some_text(&t, "record", out_text(session, "record"));
 	tree_share(&t, "peer", out_at(session, "peer"));
 	tree_share(&t, "asn", out_at(session, "asn"));
 	tree_text(&t, "state", state);
@@ -24,6 +26,7 @@ static int session_row(const char *node, struct json_object *session, struct jso
 	tree_share(&t, "since", out_at(session, "since"));
 	tree_share(&t, "imported", out_at(session, "imported"));
 	tree_share(&t, "exported", out_at(session, "exported"));
+	tree_some_text(&t, "reported", reported);
 	tree_some_text(&t, "error", out_text(session, "error"));
 	return tree_end_in(&t, array);
 }
@@ -77,7 +80,8 @@ int bgp_rows(const char *node, struct json_object *status, struct json_object *a
 				 "its agent has not reported for a minute: check roostd on that "
 				 "node and its connection to etcd");
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = session_row(node, json_object_array_get_idx(sessions, i), array);
+		r = session_row(node, out_text(status, "reported"),
+				json_object_array_get_idx(sessions, i), array);
 	return n || r < 0 ? r : without_sessions(node, status, array);
 }
 

@@ -28,9 +28,11 @@ const struct command commands[] = {
 	  .flags = FLAGS("watch"), .run = status_run },
 	{ NAME("bgp", NULL),
 	  .help = "list the BGP sessions of this node, sessions that are down first",
-	  .more = "The agent reads the sessions from BIRD every few seconds. --all lists those of "
-		  "every node, as each node reported them to etcd. A node that runs another "
-		  "protocol, or that has not reported for a minute, has one line with the reason.",
+	  .more = "The agent asks BIRD at this moment. --all lists the sessions of every node, as "
+		  "each node reported them to etcd; AGE is the time since its last report, which "
+		  "follows each change. A node that runs another protocol, or that has not "
+		  "reported for a minute, has one line with the reason. RECORD is the peer or node "
+		  "that a session follows from.",
 	  .examples = EXAMPLES("roostctl bgp", "roostctl bgp -o wide", "roostctl bgp --all",
 			       "roostctl bgp --all -o json"),
 	  .flags = FLAGS("all"), .list = &bgp_list },

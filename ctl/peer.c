@@ -48,12 +48,111 @@ static int peer_row(const struct ctl_kv *kv, void *arg, struct json_object *arra
 	return 0;
 }
 
+/* Sessions of one peer record, over all nodes that have reported. */
+struct peer_use {
+	const char *record; /* "peer/tor" */
+	int64_t n, up, left_out;
+	const char *down, *why; /* the first that is not up: its node's words */
+};
+
+static void count_sessions(struct json_object *status, struct peer_use *use)
+{
+	struct json_object *all = out_at(status, "sessions");
+	size_t n = json_object_is_type(all, json_type_array) ? json_object_array_length(all) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *s = json_object_array_get_idx(all, i);
+		bool up = strcmp(out_text(s, "state"), "Established") == 0;
+
+		if (strcmp(out_text(s, "record"), use->record) != 0)
+			continue;
+		use->n++;
+		use->up += up;
+		use->down = up || use->down ? use->down : out_text(status, "node");
+	}
+}
+
+/* A node leaves a session out that it cannot make safely; the reason is in its health. */
+static void count_left_out(struct json_object *status, struct peer_use *use)
+{
+	struct json_object *all = out_at(status, "health");
+	size_t n = json_object_is_type(all, json_type_array) ? json_object_array_length(all) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *h = json_object_array_get_idx(all, i);
+		const char *part = out_text(h, "part");
+
+		if (strncmp(part, "routing/", strlen("routing/")) != 0 ||
+		    strcmp(part + strlen("routing/"), use->record) != 0 ||
+		    strcmp(out_text(h, "level"), "error") != 0)
+			continue;
+		use->left_out++;
+		use->why = use->why ?: out_text(h, "reason");
+	}
+}
+
+/* "up 2/3, 1 left out: REASON" */
+static int add_nodes_state(struct json_object *row, struct json_object *const *status, size_t n)
+{
+	char record[KEY_TEXT];
+	struct peer_use use = { .record = record };
+	AUTO(free) char *text = NULL;
+	int r;
+
+	snprintf(record, sizeof(record), KEYS_PEER "%s", out_text(row, "name"));
+	for (size_t i = 0; i < n; i++) {
+		count_sessions(status[i], &use);
+		count_left_out(status[i], &use);
+	}
+	if (!use.n && !use.left_out)
+		r = asprintf(&text, "no node has a session of it");
+	else if (use.left_out)
+		r = asprintf(&text, "up %lld/%lld, %lld left out: %s", (long long)use.up,
+			     (long long)(use.n + use.left_out), (long long)use.left_out, use.why);
+	else
+		r = asprintf(&text, "up %lld/%lld%s%s", (long long)use.up, (long long)use.n,
+			     use.down ? ", down on " : "", use.down ?: "");
+	if (r < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	return json_object_object_add(row, "sessions", json_object_new_string(text)) < 0 ? -ENOMEM
+											 : 0;
+}
+
+static int read_peers(struct ctl *ctl, struct json_object **ret, struct err *err)
+{
+	AUTO_DONE(ctl_kvs_done) struct ctl_kvs kvs = { 0 };
+	AUTO(json_put) struct json_object *rows = NULL;
+	AUTO(free) struct json_object **status = NULL;
+	size_t n = 0;
+	int r = ctl_rows(ctl, KEYS_PEER, peer_row, NULL, &rows, err);
+
+	r = r < 0 ? r : ctl_read(ctl, KEYS_STATUS_NODE, &kvs, err);
+	if (r < 0)
+		return r;
+	status = calloc(kvs.n ?: 1, sizeof(struct json_object *));
+	if (!status)
+		return -ENOMEM;
+	/* What is no JSON says nothing. */
+	for (size_t i = 0; i < kvs.n; i++)
+		n += json_parse(kvs.v[i].value, kvs.v[i].value_len, &status[n], NULL) == 0;
+	for (size_t i = 0; r == 0 && i < json_object_array_length(rows); i++)
+		r = add_nodes_state(json_object_array_get_idx(rows, i), status, n);
+	for (size_t i = 0; i < n; i++)
+		json_object_put(status[i]);
+	if (r == 0)
+		*ret = TAKE(rows);
+	return r;
+}
+
 static const struct out_column peer_columns[] = {
 	COLUMN("NAME", "name"),
 	COLUMN("NEIGHBOUR", "neighbour"),
 	COLUMN("ASN", "asn"),
 	COLUMN("NODES", "onNodes"),
 	COLUMN("STATE", "state"),
+	COLUMN("SESSIONS", "sessions"),
 	COLUMN("DESCRIPTION", "description"),
 	WIDE("IMPORT", "importFilter"),
 	WIDE("EXPORT", "exportFilter"),
@@ -65,9 +164,9 @@ static const struct out_column peer_columns[] = {
 };
 
 const struct command_list peer_list = {
-	.beginning = KEYS_PEER,
-	.row = peer_row,
+	.read = read_peers,
 	.columns = peer_columns,
+	.watches = (const char *const[]){ KEYS_PEER, KEYS_STATUS_NODE, NULL },
 	.none = "There are no peers: nodes have sessions only with each other, if the mesh is on "
 		"in config",
 };

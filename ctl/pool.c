@@ -178,6 +178,16 @@ static int problem_of(const struct pools_read *in, const struct pool *pool, stru
 	return r;
 }
 
+/* The words are those of `ipam show`: every block has an owner, and none has a free address. */
+static bool is_full(struct json_object *all, const struct pool *pool)
+{
+	struct json_object *use = NULL;
+
+	json_object_object_get_ex(all, pool->name, &use);
+	return out_number(use, "blocks") >= 1LL << (pool->block_size - pool->cidr.length) &&
+	       out_number(use, "used") > 0 && out_number(use, "free") == 0;
+}
+
 static void pool_row(const struct pools_read *in, const struct ctl_kv *kv, struct tree *t)
 {
 	AUTO_DONE(pool_done) struct pool pool = { 0 };
@@ -194,7 +204,12 @@ static void pool_row(const struct pools_read *in, const struct ctl_kv *kv, struc
 	tree_prefix(t, "cidr", &pool.cidr);
 	tree_number(t, "blockSize", pool.block_size);
 	tree_text(t, "network", pool.network);
-	tree_text(t, "state", r == -EEXIST ? "invalid" : pool.disabled ? "disabled" : "ok");
+	tree_text(t, "state",
+		  r == -EEXIST              ? "invalid"
+		  : pool.disabled           ? "disabled"
+		  : r < 0                   ? "differs"
+		  : is_full(in->use, &pool) ? "full"
+					    : "ok");
 	tree_number(t, "blocksMax", 1LL << (pool.block_size - pool.cidr.length));
 	tree_bool(t, "routed", pool.routed);
 	tree_text(t, "encapsulation",

@@ -221,3 +221,23 @@ def test_pod_why_shows_what_is_known_of_a_pod(pair, etcd, build):
     assert "1 of 1 BGP sessions up" in rows[-1]["about"]
     [elsewhere] = ctl.json("pod why pb")
     assert "is on node n2: run this command there" in elsewhere["about"]
+
+
+def test_bgp_shows_what_bird_has_at_this_moment(pair):
+    site, a, _, ctl = pair
+    [row] = ctl.json("bgp")
+    assert row["record"] == "node/n2" and row["state"] == "Established"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", row["since"])
+    # The agent looks every few seconds by itself: twice in a row is faster than that.
+    for verb in ("disable", "enable"):
+        a.bird.birdc(f"{verb} {row['session']}")
+        assert ctl.json("bgp")[0]["up"] is False
+    assert all(r["age"].endswith(" s") for r in ctl.json("bgp --all"))
+    site.put("peer/tor", address="10.250.0.99", asn=64999)
+    site.put("peer/secret", address="10.250.0.98", asn=64998, passwordFile="/etc/roost/none")
+
+    def told():
+        said = {r["name"]: r["sessions"] for r in ctl.json("peer list")}
+        return said["tor"].startswith("up 0/2, down on n") and \
+            said["secret"].startswith("up 0/2, 2 left out: ")
+    wait_until(told, 60, "the peers' sessions")

@@ -70,10 +70,12 @@ struct routing {
 	struct hash accepted_hash; /* the text with this, */
 	struct hash next_hash;     /* and what is on its way */
 	int64_t configured; /* since when, by BIRD's own word; seconds since 1970, 0: unknown */
-	struct status_session *sessions; /* of the last status */
+	struct status_session *sessions; /* of the last status, */
+	char (*since)[TIME_TEXT];        /* with these times */
 	struct timer look;
 	bool looking, again; /* and once more after it */
 	bool settling;       /* a session is not up yet */
+	bool refreshing;     /* the details are being asked for, by the API */
 	bool mended;         /* a reload has answered the difference that is there */
 	uint64_t detailed;   /* when the counts were last asked for; ms */
 	/* CLOCK_MONOTONIC in ms, unlike timers: BIRD's own times do not count a machine's sleep */
@@ -514,6 +516,28 @@ static void on_details(struct bird_answer *answer, void *arg)
 	r->o.changed(r->o.arg);
 	r->asked = now_ms();
 	ask(r, BIRD_VIEW_STATUS, on_status);
+}
+
+/* Asked for by a person: what is there now is shown, and the next look judges it. */
+static void on_refreshed(struct bird_answer *answer, void *arg)
+{
+	struct routing *r = arg;
+
+	if (answer->err == 0) {
+		bird_protocols_done(&r->runs);
+		r->runs = answer->protocols;
+		answer->protocols = (struct bird_protocols){ 0 };
+	}
+	r->refreshing = false;
+	r->o.refreshed(r->o.arg);
+}
+
+bool routing_refresh(struct routing *r)
+{
+	if (!r->refreshing)
+		r->refreshing = bird_show(bird_step_control(r->step), BIRD_VIEW_PROTOCOLS_ALL,
+					  on_refreshed, r) == 0;
+	return r->refreshing;
 }
 
 /* --- sessions that are down ----------------------------------------------------------------- */
@@ -968,13 +992,38 @@ void routing_route_lost(struct routing *r, const struct prefix *dst, uint32_t po
 
 /* --- status and readiness ------------------------------------------------------------------- */
 
+/* BIRD tells the hour of the last day, in local time, and the date of what is older. */
+static void since_text(const char *since, char ret[TIME_TEXT])
+{
+	const time_t now = time(NULL);
+	struct tm local;
+	int at, today;
+
+	snprintf(ret, TIME_TEXT, "%.*s", TIME_TEXT - 1, since);
+	if (!time_of_day(since, &at) || !localtime_r(&now, &local))
+		return;
+	at /= 1000;
+	today = (local.tm_hour * 60 + local.tm_min) * 60 + local.tm_sec;
+	clock_utc_of(now - (today - at + (today < at ? DAY_MS / 1000 : 0)), ret);
+}
+
+static const char *record_of(const struct routing *r, const char *session)
+{
+	for (size_t i = 0; r->has_meant && i < r->meant.n_sessions; i++)
+		if (strcmp(r->meant.sessions[i].name, session) == 0)
+			return r->meant.sessions[i].record;
+	return NULL;
+}
+
 static int list_sessions(struct routing *r)
 {
 	size_t n = 0;
 
 	free(r->sessions);
+	free(r->since);
 	r->sessions = calloc(r->runs.n ?: 1, sizeof(*r->sessions));
-	if (!r->sessions)
+	r->since = calloc(r->runs.n ?: 1, sizeof(*r->since));
+	if (!r->sessions || !r->since)
 		return 0;
 	for (size_t i = 0; i < r->runs.n; i++) {
 		const struct bird_protocol *p = &r->runs.v[i];
@@ -987,10 +1036,12 @@ static int list_sessions(struct routing *r)
 			.peer = p->neighbor,
 			.asn = p->neighbor_as,
 			.state = p->bgp_state[0] ? p->bgp_state : p->state,
-			.since = p->since,
+			.since = r->since[n],
+			.record = record_of(r, p->name),
 			.error = p->last_error,
 			.up = is_up(p),
 		};
+		since_text(p->since, r->since[n]);
 		for (size_t c = 0; c < p->n_channels; c++) {
 			s->imported += bird_protocol_channels(&r->runs, p)[c].imported;
 			s->exported += bird_protocol_channels(&r->runs, p)[c].exported;
@@ -1350,6 +1401,7 @@ void routing_free(struct routing *r)
 	bird_step_free(r->step);
 	bird_protocols_done(&r->runs);
 	free(r->sessions);
+	free(r->since);
 	renderer_free(r->renderer);
 	bird_plan_done(&r->meant);
 	bird_plan_done(&r->next);

@@ -42,6 +42,8 @@ struct routing_options {
 	bool (*silent)(const char *pool, void *arg);
 	/* Something that status shows has changed. */
 	void (*changed)(void *arg);
+	/* What routing_refresh() asked for is there, or cannot be had. */
+	void (*refreshed)(void *arg);
 	void *arg;
 };
 
@@ -67,6 +69,8 @@ void routing_show_config(struct routing *r, struct serve_request *request);
 void routing_readiness(struct routing *r, struct readiness *ret);
 void routing_metrics(struct routing *r, struct metrics *ret);
 struct metrics_pass routing_passes(const struct routing *r);
+/* Asks BIRD how its sessions are at this moment. false: it is away, and nothing will come. */
+bool routing_refresh(struct routing *r);
 /* Whether this block of ours is among those that BIRD tells its neighbours. */
 bool routing_announces(const struct routing *r, const struct prefix *block);
 /* Valid until the loop goes on. */

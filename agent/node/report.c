@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/base/backoff.h"
+#include "lib/base/clock.h"
 #include "lib/store/leased.h"
 #include "lib/store/txn.h"
 
@@ -160,6 +161,20 @@ static int build(struct report *r)
 	return r->unwritten || !r->text || strcmp(r->text, text) != 0;
 }
 
+/* With the time of the writing, which is not compared: by itself it is no news. */
+static int put(struct report *r)
+{
+	AUTO(free) char *dated = NULL;
+	char now[TIME_TEXT];
+
+	if (r->sending[0] != '{')
+		return leased_put(&r->lease, r->sending, if_created(r->node_key, r->fence));
+	if (asprintf(&dated, "{\"reported\":\"%s\"%s%s", clock_utc_text(now),
+		     strcmp(r->sending, "{}") == 0 ? "" : ",", r->sending + 1) < 0)
+		return -ENOMEM;
+	return leased_put(&r->lease, dated, if_created(r->node_key, r->fence));
+}
+
 static int next_request(struct report *r)
 {
 	int e;
@@ -173,7 +188,7 @@ static int next_request(struct report *r)
 	if (!r->dirty && !r->unwritten)
 		return 0;
 	e = build(r);
-	return e > 0 ? leased_put(&r->lease, r->sending, if_created(r->node_key, r->fence)) : e;
+	return e > 0 ? put(r) : e;
 }
 
 static void advance(struct report *r)

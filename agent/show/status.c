@@ -152,6 +152,7 @@ static struct tree session(const struct status_session *s)
 
 	tree_text(&t, "name", s->name);
 	tree_text(&t, "peer", s->peer);
+	tree_some_text(&t, "record", s->record);
 	number(&t, "asn", s->asn);
 	tree_text(&t, "state", s->state);
 	tree_text(&t, "since", s->since);

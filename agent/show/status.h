@@ -20,6 +20,8 @@
 #include "lib/json/json.h"
 
 #define STATUS_SIZE_MAX 8192U
+/* Of these for the time of the writing (agent/node/report). */
+#define REPORT_DATED 48
 
 struct status_etcd {
 	bool connected;
@@ -41,6 +43,7 @@ struct status_session {
 	uint32_t asn;
 	uint64_t imported, exported;
 	bool up;
+	const char *record; /* that it follows from: "peer/tor", "node/n2"; NULL: none of ours */
 };
 
 struct status_bird {

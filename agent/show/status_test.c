@@ -221,9 +221,9 @@ static void every_size_keeps_the_limit(void **unused)
 static void bird_and_its_sessions_are_shown_those_that_fail_first(void **unused)
 {
 	const struct status_session sessions[] = {
-		{ "n_1", "10.0.0.1", "Established", "10:00:00", "", 64512, 5, 1, true },
-		{ "n_2", "10.0.0.2", "Active", "10:00:01", "Connection refused", 64513, 0, 0,
-		  false },
+		{ "n_1", "10.0.0.1", "Established", "10:00:00", "", 64512, 5, 1, true, NULL },
+		{ "n_2", "10.0.0.2", "Active", "10:00:01", "Connection refused", 64513, 0, 0, false,
+		  "peer/tor" },
 	};
 	struct status s = plain;
 
@@ -245,7 +245,8 @@ static void bird_and_its_sessions_are_shown_those_that_fail_first(void **unused)
 	       "\"when\":\"" SINCE "\",\"error\":\"line 3\",\"sessions\":2,\"established\":1},"
 	       "\"attachments\":0,\"total\":{\"blocks\":0,\"used\":0,\"free\":0},\"health\":\"ok\","
 	       "\"pools\":{},"
-	       "\"sessions\":[{\"name\":\"n_2\",\"peer\":\"10.0.0.2\",\"asn\":64513,"
+	       "\"sessions\":[{\"name\":\"n_2\",\"peer\":\"10.0.0.2\",\"record\":\"peer/"
+	       "tor\",\"asn\":64513,"
 	       "\"state\":\"Active\",\"since\":\"10:00:01\",\"imported\":0,\"exported\":0,"
 	       "\"error\":\"Connection refused\"},{\"name\":\"n_1\",\"peer\":\"10.0.0.1\","
 	       "\"asn\":64512,\"state\":\"Established\",\"since\":\"10:00:00\",\"imported\":5,"
@@ -264,7 +265,7 @@ static void with_sessions(size_t n, size_t error_len, size_t n_health, struct js
 	for (size_t i = 0; i < n; i++)
 		sessions[i] = (struct status_session){
 			"n_10_250_0_77", "10.250.0.77", "x", "10:00:00.000", error, 64512, 1, 2,
-			i % 10 != 0,
+			i % 10 != 0,     NULL,
 		};
 	for (size_t i = 0; i < n_health; i++) {
 		snprintf(health[i].part, HEALTH_PART, "part/%zu", i);
