@@ -82,7 +82,14 @@ int bgp_rows(const char *node, struct json_object *status, struct json_object *a
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = session_row(node, out_text(status, "reported"),
 				json_object_array_get_idx(sessions, i), array);
-	return n || r < 0 ? r : without_sessions(node, status, array);
+	if (n || r < 0)
+		return r;
+	r = without_sessions(node, status, array);
+	if (r < 0 || !out_at(status, "reported"))
+		return r;
+	return json_object_object_add(
+		json_object_array_get_idx(array, json_object_array_length(array) - 1), "reported",
+		json_object_get(out_at(status, "reported")));
 }
 
 /* --- order ---------------------------------------------------------------------------------- */
