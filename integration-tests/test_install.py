@@ -594,3 +594,13 @@ def test_the_image_is_the_one_that_podman_makes():
     tag, = re.findall(r"podman build -t (\S+):0\.1\.0 ", (ROOT / "docs/INSTALL.md").read_text())
     assert IMAGE == f"localhost/{tag}:VERSION"
     assert os.access(INSTALL, os.X_OK)
+
+
+def test_the_daemonset_is_confined_where_it_can_be():
+    pod = next(d for d in yaml.safe_load_all((MANIFESTS / "roost.yaml").read_text())
+               if d["kind"] == "DaemonSet")["spec"]["template"]["spec"]
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    agent, bird = pod["containers"]
+    assert agent["resources"]["limits"] == {"memory": "1Gi"}
+    assert bird["securityContext"]["capabilities"]["drop"] == ["ALL"]
+    assert not bird["securityContext"]["allowPrivilegeEscalation"]

@@ -26,7 +26,10 @@ struct bird_filter {
 /* The plan while it is made. */
 struct bird_making {
 	const struct bird_input *in;
-	const struct peer **peers; /* by name */
+	const struct peer **peers; /* by name; those over BIRD_SELECTORS_MAX are left out */
+	size_t n_peers, peer;      /* the one that makes offers now */
+	size_t node_offers;        /* where those of the present node begin */
+	bool *twins;               /* by peer: it was said that others have its neighbours */
 	uint32_t asn;              /* own */
 	struct address cluster_id; /* own; family 0: no reflector */
 	bool transit;              /* routes of one neighbour go to another: a reflector's job */

@@ -570,14 +570,44 @@ static int settle_mesh_ttl(struct bird_making *m, struct bird_offer *o, const st
 		"sessions have no TTL security");
 }
 
+/*
+ * An earlier selector has this neighbour: the later one would lose in choose() anyway, and an offer of
+ * each record to each node is what made many of both costly. One sentence for each record.
+ */
+static int is_twin(struct bird_making *m, const struct bird_offers *offers, const struct peer *p,
+		   const struct address *neighbour)
+{
+	char text[ADDRESS_TEXT];
+
+	for (size_t i = m->node_offers; p && i < offers->n; i++) {
+		const struct bird_offer *o = &offers->v[i];
+
+		if (!o->peer || o->peer == p ||
+		    address_compare(&o->session.neighbour.address, neighbour) != 0)
+			continue;
+		if (m->twins[m->peer])
+			return 1;
+		m->twins[m->peer] = true;
+		return problem(m, BIRD_PROBLEM, "peer/", p->name,
+			       "has the same neighbour as %s, %s; left out", o->session.record,
+			       address_print(neighbour, text)) < 0
+			       ? -ENOMEM
+			       : 1;
+	}
+	return 0;
+}
+
 /* One session with a node, over one family. p is NULL for the mesh. */
 static int offer_node(struct bird_making *m, struct bird_offers *offers, const struct peer *p,
 		      const struct bird_other *other, sa_family_t over, bool ipv4, bool passive)
 {
 	const struct node *node = other->node->node;
-	struct bird_offer *o = p ? add_offer(offers, "peer/", p->name)
-				 : add_offer(offers, "node/", node->name);
+	int twin = is_twin(m, offers, p, address_of(node, over));
+	struct bird_offer *o;
 
+	if (twin)
+		return twin < 0 ? twin : 0;
+	o = p ? add_offer(offers, "peer/", p->name) : add_offer(offers, "node/", node->name);
 	if (!o)
 		return -ENOMEM;
 	o->peer = p;
@@ -695,12 +725,15 @@ static int offer_one_node(struct bird_making *m, struct bird_offers *offers,
 {
 	int r = 0;
 
+	m->node_offers = offers->n;
 	/* Neither end passive: after a restart the one that comes back connects at once. */
 	if (m->in->config->mesh && !m->cluster_id.family && !other->cluster_id.family)
 		r = offer_pair(m, offers, NULL, other, false);
-	for (size_t i = 0; r == 0 && i < m->in->n_peers; i++)
+	for (size_t i = 0; r == 0 && i < m->n_peers; i++) {
+		m->peer = i;
 		if (!m->peers[i]->disabled && !m->peers[i]->address.address.family)
 			r = offer_selected(m, offers, m->peers[i], own, other);
+	}
 	return r;
 }
 
@@ -732,7 +765,7 @@ static int offer_addresses(struct bird_making *m, struct bird_offers *offers,
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < m->in->n_peers; i++) {
+	for (size_t i = 0; r == 0 && i < m->n_peers; i++) {
 		const struct peer *p = m->peers[i];
 
 		if (!p->disabled && p->address.address.family && peer_has_node(p, m->in->self, own))
@@ -871,7 +904,7 @@ static int peers_without_effect(struct bird_making *m)
 {
 	static const char *const names[] = { "bgp", "ospf", "rip", "none" };
 
-	for (size_t i = 0; i < m->in->n_peers; i++) {
+	for (size_t i = 0; i < m->n_peers; i++) {
 		if (m->peers[i]->disabled)
 			continue;
 		if (problem(m, BIRD_NOTICE, "peer/", m->peers[i]->name,
@@ -1016,13 +1049,29 @@ static int peer_order(const void *a, const void *b)
 
 static int sort_peers(struct bird_making *m)
 {
+	size_t selectors = 0, kept = 0;
+
 	m->peers = calloc(m->in->n_peers ?: 1, sizeof(struct peer *));
-	if (!m->peers)
+	m->twins = calloc(m->in->n_peers ?: 1, sizeof(*m->twins));
+	if (!m->peers || !m->twins)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->in->n_peers; i++)
 		m->peers[i] = m->in->peers[i];
 	qsort(m->peers, m->in->n_peers, sizeof(*m->peers), peer_order);
-	return 0;
+	for (size_t i = 0; i < m->in->n_peers; i++) {
+		const struct peer *p = m->peers[i];
+
+		if (p->address.address.family || p->disabled || ++selectors <= BIRD_SELECTORS_MAX)
+			m->peers[kept++] = p;
+	}
+	m->n_peers = kept;
+	if (selectors <= BIRD_SELECTORS_MAX)
+		return 0;
+	return problem(
+		m, BIRD_PROBLEM, "peer-limit", "",
+		"there are %zu peer records with a peerSelector, and only the first %u by name "
+		"are used; delete some, or let one selector name more nodes",
+		selectors, BIRD_SELECTORS_MAX);
 }
 
 static int make(struct bird_making *m)
@@ -1054,6 +1103,7 @@ int desired_bird(const struct bird_input *in, struct bird_plan *ret)
 	m.plan.secrets.v = calloc(in->n_passwords ?: 1, sizeof(char *));
 	r = m.plan.secrets.v ? make(&m) : -ENOMEM;
 	free(m.peers);
+	free(m.twins);
 	free(m.filters.v);
 	if (r < 0)
 		bird_plan_done(&m.plan);

@@ -18,8 +18,10 @@
 #include "lib/base/array.h"
 #include "lib/model/model.h"
 
-#define BIRD_NAME_TEXT   65   /* BIRD's 64 and the NUL */
-#define BIRD_AUTH_OPTION 2017 /* the first version that wants `authentication md5` */
+#define BIRD_NAME_TEXT 65 /* BIRD's 64 and the NUL */
+/* Peer records with a peerSelector: each is compared with every node. */
+#define BIRD_SELECTORS_MAX 256
+#define BIRD_AUTH_OPTION   2017 /* the first version that wants `authentication md5` */
 
 struct bird_node {
 	const struct node *node;

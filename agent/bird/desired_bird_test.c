@@ -5,6 +5,8 @@
 #include "agent/bird/desired_bird_world.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <time.h>
 
 /* --- what is expected, as text -------------------------------------------------------------- */
 
@@ -573,6 +575,64 @@ static void blocks_that_are_no_longer_announced_are_named(void **unused)
 		"10.244.2.0/26 withdraws: it is no longer ours, or its pool is not announced\n");
 }
 
+/* Every record wants every node: CPU time in ns, and what is said. */
+static int64_t cost(size_t n_nodes, size_t n_peers, size_t *ret_sessions, size_t *ret_problems)
+{
+	struct world w;
+	struct bird_plan plan;
+	struct timespec before, after;
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	assert_non_null(f);
+	fprintf(f, "{\"self\":\"n0\",\"records\":{\"config\":{\"asn\":64512}");
+	for (size_t i = 0; i < n_nodes; i++)
+		fprintf(f, ",\"node/n%zu\":{\"ipv4\":\"10.0.%zu.%zu/16\"}", i, i / 250,
+			i % 250 + 1);
+	for (size_t i = 0; i < n_peers; i++)
+		fprintf(f, ",\"peer/p%zu\":{\"peerSelector\":\"all()\"}", i);
+	fprintf(f, "}}");
+	fclose(f);
+	world_make(&w, text);
+	free(text);
+	assert_string_equal(w.refused, "");
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+	assert_int_equal(desired_bird(&w.in, &plan), 0);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+	*ret_sessions = plan.n_sessions;
+	*ret_problems = plan.problems.n;
+	bird_plan_done(&plan);
+	world_done(&w);
+	return (after.tv_sec - before.tv_sec) * INT64_C(1000000000) + after.tv_nsec -
+	       before.tv_nsec;
+}
+
+static void many_records_for_many_nodes_cost_little_more_than_few(void **unused)
+{
+	size_t sessions, problems;
+	int64_t few = INT64_MAX, many = INT64_MAX;
+
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		int64_t t = cost(1000, 2, &sessions, &problems);
+
+		few = t < few ? t : few;
+		t = cost(1000, 200, &sessions, &problems);
+		many = t < many ? t : many;
+	}
+	assert_int_equal(sessions, 999);
+	/* A word for each record that got nothing, not for each of its neighbours. */
+	assert_int_equal(problems, 199);
+	/* What is left is 200 selectors asked about each node; an offer for each took 150 times. */
+	if (many > 50 * few)
+		fail_msg("200 records: %" PRId64 " ns, 2 records: %" PRId64 " ns", many, few);
+	/* And there is an end to it. */
+	cost(10, BIRD_SELECTORS_MAX + 5, &sessions, &problems);
+	assert_int_equal(sessions, 9);
+	assert_int_equal(problems, BIRD_SELECTORS_MAX - 1 + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -598,6 +658,7 @@ int main(void)
 		cmocka_unit_test(what_restarts_a_session_is_named),
 		cmocka_unit_test(what_disturbs_nobody_is_not_named),
 		cmocka_unit_test(blocks_that_are_no_longer_announced_are_named),
+		cmocka_unit_test(many_records_for_many_nodes_cost_little_more_than_few),
 		cmocka_unit_test(a_vanished_pool_is_announced_on_default_unless_it_never_was),
 	};
 
