@@ -95,6 +95,13 @@ static void print_cell(FILE *out, struct json_object *value)
 	case json_type_object:
 		print_object(out, value);
 		break;
+	case json_type_int:
+		/* The most that fits stands for all that is more: addresses of an IPv6 pool. */
+		if (json_object_get_int64(value) == INT64_MAX) {
+			fputs(">9.2e18", out);
+			break;
+		}
+		/* fall through */
 	default:
 		print_text(out, json_object_get_string(value));
 	}

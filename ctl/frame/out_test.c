@@ -114,6 +114,14 @@ static void an_object_is_lines_with_tables_inside(void **unused)
 	       "  tor2  -      e\n");
 }
 
+static void what_is_too_many_to_count_says_so(void **unused)
+{
+	AUTO(json_put) struct json_object *many = json_object_new_int64(INT64_MAX);
+	AUTO(free) char *cell = out_cell(many);
+
+	assert_string_equal(cell, ">9.2e18");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -122,6 +130,7 @@ int main(void)
 		cmocka_unit_test(an_empty_list_says_so_to_people_alone),
 		cmocka_unit_test(json_has_every_field),
 		cmocka_unit_test(colours_do_not_move_columns),
+		cmocka_unit_test(what_is_too_many_to_count_says_so),
 		cmocka_unit_test(nothing_of_a_record_steers_the_terminal),
 		cmocka_unit_test(an_object_is_lines_with_tables_inside),
 	};
