@@ -68,6 +68,7 @@ struct pool range_pool_record(const struct range_pool *p)
 		.reserve_edges = p->reserve_edges,
 		.announce = true,
 		.cooldown_seconds = 60,
+		.priority = POOL_PRIORITY,
 		.origin = RANGE_ORIGIN,
 	};
 }

@@ -98,7 +98,8 @@ RECORD(cluster_config)
 enum pool_prefix { POOL_PREFIX_HOST, POOL_PREFIX_POOL };
 enum encapsulation { ENCAPSULATION_NONE, ENCAPSULATION_VXLAN, ENCAPSULATION_VXLAN_CROSS_SUBNET };
 
-#define POOL_BLOCKS_MAX_BITS 20 /* a pool has at most 2^20 blocks */
+#define POOL_PRIORITY        100 /* unless the record says otherwise */
+#define POOL_BLOCKS_MAX_BITS 20  /* a pool has at most 2^20 blocks */
 
 struct pool_route {
 	struct prefix dst;

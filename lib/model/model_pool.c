@@ -39,7 +39,7 @@ static const struct field pool_fields[] = {
 	{ FIELD(pool, routed, "routed", flag) },
 	{ FIELD(pool, node_selector, "nodeSelector", selector) },
 	{ LIST(pool, namespaces, "namespaces", &namespace) },
-	{ FIELD(pool, priority, "priority", number), .max = 1000, .initial = 100 },
+	{ FIELD(pool, priority, "priority", number), .max = 1000, .initial = POOL_PRIORITY },
 	{ FIELD(pool, strict, "strict", flag) },
 	{ FIELD(pool, range_start, "rangeStart", address) },
 	{ FIELD(pool, range_end, "rangeEnd", address) },
