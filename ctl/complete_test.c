@@ -50,7 +50,7 @@ static char *candidates(const char *const *words, size_t n)
 
 static void nouns_then_verbs(void **unused)
 {
-	OFFERS("pool peer ", "p");
+	OFFERS("pool peer pod ", "p");
 	OFFERS("show set ", "config", "s");
 	OFFERS("", "frobnicate", "");
 	OFFERS("version ", "--etcd", "http://x", "ver");

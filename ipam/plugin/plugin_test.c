@@ -2,6 +2,7 @@
 /* What a plugin says when the agent does not answer: an agent that listens and never gets to run.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -16,13 +18,23 @@
 
 #include "ipam/plugin/plugin.h"
 
+static char folder[48], lock[64];
 static struct sockaddr_un silent = { .sun_family = AF_UNIX };
 
 static int listen_and_be_silent(void **state)
 {
 	static int fd;
 
-	snprintf(silent.sun_path, sizeof(silent.sun_path), "/tmp/plugin_ask_test.%d", getpid());
+	/* In /run, with the file that root's agent leaves: a network configuration may name only such a
+	 * folder. */
+	snprintf(folder, sizeof(folder), "/run/plugin-ask-test-%d", getpid());
+	snprintf(lock, sizeof(lock), "%s/agent.lock", folder);
+	snprintf(silent.sun_path, sizeof(silent.sun_path), "%s/agent.sock", folder);
+	if (mkdir(folder, 0700) < 0)
+		return -1;
+	fd = open(lock, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || close(fd) < 0)
+		return -1;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	*state = &fd;
 	return bind(fd, (const struct sockaddr *)&silent, sizeof(silent)) || listen(fd, 8);
@@ -31,6 +43,8 @@ static int listen_and_be_silent(void **state)
 static int stop(void **state)
 {
 	unlink(silent.sun_path);
+	unlink(lock);
+	rmdir(folder);
 	return close(*(int *)*state);
 }
 

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -118,7 +119,8 @@ static void a_namespace_tells_what_its_interface_carries(void **unused)
 
 /* --- the spool ------------------------------------------------------------------------------ */
 
-static char folder[] = "/tmp/cni_io_test-XXXXXX";
+/* In /run, with the file that root's agent leaves: a network configuration may name only such a folder. */
+static char folder[] = "/run/cni_io_test-XXXXXX";
 
 static void remove_all(const char *path)
 {
@@ -138,8 +140,15 @@ static void remove_all(const char *path)
 
 static int make_folder(void **unused)
 {
+	char lock[64];
+	int fd;
+
 	strcpy(folder + strlen(folder) - 6, "XXXXXX");
-	return mkdtemp(folder) ? 0 : -1;
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(lock, sizeof(lock), "%s/agent.lock", folder);
+	fd = open(lock, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	return fd < 0 ? -1 : close(fd);
 }
 
 static int drop_folder(void **unused)
@@ -169,8 +178,8 @@ static void a_note_says_what_when_and_is_private(void **unused)
 	int pid;
 	FILE *f;
 
-	snprintf(socket, sizeof(socket), "%s/run/agent.sock", folder);
-	snprintf(spool, sizeof(spool), "%s/run/spool", folder);
+	snprintf(socket, sizeof(socket), "%s/agent.sock", folder);
+	snprintf(spool, sizeof(spool), "%s/spool", folder);
 	assert_int_equal(cni_spool_release(&conf, &env, &at, note, &err), 0);
 	assert_int_equal(mode_of(spool), 0700);
 	snprintf(path, sizeof(path), "%s/%s", spool, note);
@@ -194,13 +203,19 @@ static void a_note_says_what_when_and_is_private(void **unused)
 
 static void a_spool_that_cannot_be_is_told(void **unused)
 {
-	struct cni_conf conf = { .name = "pods", .socket = "/dev/null/agent.sock" };
-	char note[CNI_NOTE_NAME];
+	char socket[128], spool[128], note[CNI_NOTE_NAME], want[256];
+	struct cni_conf conf = { .name = "pods", .socket = socket };
 	struct err err = { "" };
+	AUTO(close) int file = -1;
 	int at = -1;
 
+	snprintf(socket, sizeof(socket), "%s/agent.sock", folder);
+	snprintf(spool, sizeof(spool), "%s/spool", folder);
+	file = open(spool, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(file >= 0);
 	assert_int_equal(cni_spool_release(&conf, &env, &at, note, &err), -ENOTDIR);
-	assert_string_equal(err.text, "cannot open /dev/null/spool: Not a directory");
+	snprintf(want, sizeof(want), "cannot open %s: Not a directory", spool);
+	assert_string_equal(err.text, want);
 	assert_int_equal(at, -1);
 }
 
