@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #define AGAIN_MS 15000
-/* A few scrapers; whoever opens more waits. */
+/* A few scrapers and the kubelet. Silent connections, however many, cannot keep a probe out: a new
+ * one takes the place of the quietest. */
 #define CONNECTIONS_MAX 32
+#define PER_ADDRESS     8
+#define HEAD_S          10
 #define IDLE_S          120
 
 struct monitor {
@@ -23,6 +26,9 @@ static int start(struct monitor *m)
 		.routes = m->o.routes,
 		.n_routes = m->o.n_routes,
 		.max_connections = CONNECTIONS_MAX,
+		.per_address = PER_ADDRESS,
+		.replace_quiet = true,
+		.head_s = HEAD_S,
 		.idle_s = IDLE_S,
 	};
 	struct listen_address at;

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/queue.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 
 #include "lib/base/array.h"
@@ -33,7 +35,27 @@
 #define PATIENCE             16U
 #define DEADLINE_ACCURACY_US 1000
 #define ERROR_TEXT_MAX       1024
-#define RETRY_AFTER_S        "1"
+/* Limits of connections need not be kept to the millisecond, but tests wait for them. */
+#define SWEEP_ACCURACY_US 100000
+#define SECOND_US         1000000ULL
+#define RETRY_AFTER_S     "1"
+
+/*
+ * A client's connection. libmicrohttpd ends one by its silence alone, and a client that sends a byte
+ * now and then is never silent; so here the time runs from the last step that the server saw whole.
+ */
+struct link {
+	TAILQ_ENTRY(link) entry; /* in serve.links, the one without a step for longest first */
+	struct serve *serve;
+	struct MHD_Connection *connection;
+	int fd;
+	struct address peer;     /* family 0: a unix socket */
+	struct serve_request *q; /* the one that waits */
+	uint64_t since;          /* accepted, head read, answered, sent */
+	uint64_t ends;           /* its age limit; UINT64_MAX: none */
+	bool asked, old, ended;
+};
+TAILQ_HEAD(link_list, link);
 
 /*
  * Made when the head has been read, freed when libmicrohttpd reports it completed, which never
@@ -43,6 +65,7 @@ struct serve_request {
 	TAILQ_ENTRY(serve_request) entry; /* in serve.suspended, if suspended */
 	struct serve *serve;
 	struct MHD_Connection *connection;
+	struct link *link;
 	const char *method, *path;
 	char *body; /* NUL-terminated, NULL if none has come */
 	size_t len, room;
@@ -63,8 +86,10 @@ struct serve {
 	struct MHD_Daemon *daemon;
 	int fd;    /* listening */
 	int error; /* why no connection can be accepted; 0: it can */
-	sd_event_source *io, *timer, *again, *accept, *accept_again;
+	sd_event_source *io, *timer, *again, *accept, *accept_again, *sweep;
 	struct request_list suspended;
+	struct link_list links;
+	uint64_t sweep_at;     /* UINT64_MAX: no connection has a limit */
 	struct serve_config o; /* with the defaults filled in */
 	uint64_t timer_at;     /* when the timer will fire; UINT64_MAX: it is off */
 	uint32_t gone_events;
@@ -75,6 +100,110 @@ struct serve_shared {
 	unsigned refs, status;
 	struct MHD_Response *response;
 };
+
+/* --- connections ---------------------------------------------------------------------------- */
+
+/* v4 in v6 is v4: a client is one address, whichever socket took it. */
+static void address_of(const struct sockaddr *sa, struct address *ret)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)sa;
+	const struct sockaddr_in *four = (const struct sockaddr_in *)sa;
+
+	*ret = (struct address){ 0 };
+	if (sa && sa->sa_family == AF_INET) {
+		ret->family = AF_INET;
+		memcpy(ret->bytes, &four->sin_addr, 4);
+	} else if (sa && sa->sa_family == AF_INET6) {
+		bool is_mapped = memcmp(&six->sin6_addr, mapped, sizeof(mapped)) == 0;
+
+		ret->family = is_mapped ? AF_INET : AF_INET6;
+		memcpy(ret->bytes, six->sin6_addr.s6_addr + (is_mapped ? 12 : 0),
+		       is_mapped ? 4 : 16);
+	}
+}
+
+static uint64_t link_due(const struct link *l)
+{
+	const struct serve_config *o = &l->serve->o;
+	uint64_t limit = l->asked ? o->idle_s : o->head_s, due = l->since + limit * SECOND_US;
+
+	if (l->ended)
+		return UINT64_MAX;
+	if (l->q)
+		return l->old ? UINT64_MAX : l->ends;
+	return due < l->ends ? due : l->ends;
+}
+
+/* The earliest of all; only ever moved forward by one connection. */
+static void sweep_by(struct serve *s, uint64_t at)
+{
+	if (at >= s->sweep_at || !s->sweep)
+		return;
+	s->sweep_at = at;
+	sd_event_source_set_time(s->sweep, at);
+	sd_event_source_set_enabled(s->sweep, SD_EVENT_ONESHOT);
+}
+
+static void link_step(struct link *l)
+{
+	l->since = clock_monotonic_us();
+	TAILQ_REMOVE(&l->serve->links, l, entry);
+	TAILQ_INSERT_TAIL(&l->serve->links, l, entry);
+	sweep_by(l->serve, link_due(l));
+}
+
+/* libmicrohttpd finds the end of its input, and closes it. */
+static void link_end(struct link *l, int how)
+{
+	l->ended = true;
+	shutdown(l->fd, how);
+}
+
+/* The one of this address (NULL: of any) that makes no step for longest; NULL: all wait for us. */
+static struct link *link_quiet(const struct serve *s, const struct address *peer, unsigned *ret_n)
+{
+	struct link *found = NULL, *l;
+
+	*ret_n = 0;
+	TAILQ_FOREACH(l, &s->links, entry) {
+		if (l->ended || (peer && address_compare(&l->peer, peer) != 0))
+			continue;
+		++*ret_n;
+		if (!found && !l->q)
+			found = l;
+	}
+	return found;
+}
+
+static void link_new(struct serve *s, struct MHD_Connection *connection, void **ret)
+{
+	const union MHD_ConnectionInfo *fd = MHD_get_connection_info(
+		connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const union MHD_ConnectionInfo *from = MHD_get_connection_info(
+		connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	struct link *l = fd ? calloc(1, sizeof(*l)) : NULL;
+	uint64_t age = s->o.age_s * SECOND_US;
+	uint32_t random = 0;
+
+	if (!l) {
+		if (fd)
+			shutdown(fd->connect_fd, SHUT_RDWR);
+		return;
+	}
+	l->serve = s;
+	l->connection = connection;
+	l->fd = fd->connect_fd;
+	address_of(from ? from->client_addr : NULL, &l->peer);
+	l->since = clock_monotonic_us();
+	/* Those that a restart brought together do not come again together. */
+	if (age && getrandom(&random, sizeof(random), GRND_NONBLOCK) == sizeof(random))
+		age -= age / 4 * (random % 1024) / 1024;
+	l->ends = age ? l->since + age : UINT64_MAX;
+	TAILQ_INSERT_TAIL(&s->links, l, entry);
+	sweep_by(s, link_due(l));
+	*ret = l;
+}
 
 /* --- waiting --------------------------------------------------------------------------------- */
 
@@ -105,6 +234,8 @@ static void answer(struct serve_request *q, unsigned status, struct MHD_Response
 		return;
 	q->suspended = false;
 	TAILQ_REMOVE(&q->serve->suspended, q, entry);
+	q->link->q = NULL;
+	link_step(q->link);
 	/*
 	 * It is handled again from the loop, where the answer is found. Without a thread of its own
 	 * libmicrohttpd has no way to wake anybody up: that is left to us.
@@ -143,6 +274,60 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *arg)
 static int on_gone(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
 	end_waiting(arg, SERVE_GONE);
+	return 0;
+}
+
+/* Who waits without a deadline is asked to come again; the others have theirs. */
+static void link_age(struct link *l)
+{
+	struct serve_request *q = l->q;
+
+	l->old = true;
+	if (!q) {
+		link_end(l, SHUT_RDWR);
+		return;
+	}
+	if (q->deadline)
+		return;
+	stop_waiting(q);
+	if (q->on_end)
+		q->on_end(q, SERVE_LATE, q->arg);
+	if (!q->answered)
+		serve_reply_error(q, 503, CNI_CODE_TRY_AGAIN, NULL,
+				  "this connection has reached its age limit; connect again");
+}
+
+void serve_recheck(struct serve *s)
+{
+	char name[SERVE_NAME_TEXT];
+	struct link *l;
+
+	TAILQ_FOREACH(l, &s->links, entry)
+		if (s->o.tls && !l->ended &&
+		    serve_tls_name(s->o.tls, l->connection, name, NULL) < 0)
+			link_end(l, SHUT_RDWR);
+}
+
+static int on_sweep(sd_event_source *source, uint64_t usec, void *arg)
+{
+	struct serve *s = arg;
+	uint64_t now = clock_monotonic_us(), next = UINT64_MAX;
+	struct link *l, *after;
+
+	/* No callback of the server frees a connection; that is libmicrohttpd's, when it runs. */
+	for (l = TAILQ_FIRST(&s->links); l; l = after) {
+		after = TAILQ_NEXT(l, entry);
+		if (link_due(l) <= now && now >= l->ends)
+			link_age(l);
+		else if (link_due(l) <= now)
+			link_end(l, SHUT_RDWR);
+	}
+	/* Answers have moved some: only now it is sure which is next. */
+	TAILQ_FOREACH(l, &s->links, entry)
+		if (link_due(l) < next)
+			next = link_due(l);
+	s->sweep_at = UINT64_MAX;
+	sweep_by(s, next);
 	return 0;
 }
 
@@ -233,6 +418,18 @@ int serve_body_json(struct serve_request *q, struct json_object **ret)
 	else if (r < 0)
 		serve_reply_error(q, 400, CNI_CODE_CONFIG, err.text, "the body is not understood");
 	return r;
+}
+
+void serve_peer(const struct serve_request *q, struct address *ret)
+{
+	*ret = q->link->peer;
+}
+
+int serve_certified(const struct serve_request *q, char name[static SERVE_NAME_TEXT],
+		    struct err *err)
+{
+	name[0] = '\0';
+	return q->serve->o.tls ? serve_tls_name(q->serve->o.tls, q->connection, name, err) : 0;
 }
 
 /* --- answers -------------------------------------------------------------------------------- */
@@ -470,10 +667,16 @@ static void handle(struct serve_request *q)
 static struct serve_request *request_new(struct serve *s, struct MHD_Connection *connection,
 					 const char *url, const char *method)
 {
-	struct serve_request *q = calloc(1, sizeof(*q));
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct link *link = info ? info->socket_context : NULL;
+	struct serve_request *q = link ? calloc(1, sizeof(*q)) : NULL;
 
 	if (!q)
 		return NULL;
+	q->link = link;
+	link->asked = true;
+	link_step(link);
 	q->serve = s;
 	q->connection = connection;
 	q->method = method;
@@ -488,6 +691,8 @@ static enum MHD_Result conclude(struct serve_request *q)
 
 	if (!q->answered) {
 		q->suspended = true;
+		q->link->q = q;
+		sweep_by(q->serve, link_due(q->link));
 		TAILQ_INSERT_TAIL(&q->serve->suspended, q, entry);
 		MHD_suspend_connection(q->connection);
 		return MHD_YES;
@@ -499,6 +704,8 @@ static enum MHD_Result conclude(struct serve_request *q)
 	}
 	if (!q->response)
 		return MHD_NO;
+	if (q->link->old)
+		MHD_add_response_header(q->response, MHD_HTTP_HEADER_CONNECTION, "close");
 	r = MHD_queue_response(q->connection, q->status, q->response);
 	MHD_destroy_response(TAKE(q->response)); /* it keeps a reference of its own */
 	return r;
@@ -536,8 +743,12 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
 {
 	struct serve_request *q = TAKE(*context);
 
-	if (q)
-		request_free(q);
+	if (!q)
+		return;
+	link_step(q->link);
+	if (q->link->old)
+		link_end(q->link, SHUT_RD);
+	request_free(q);
 }
 
 /* --- the loop ------------------------------------------------------------------------------- */
@@ -620,6 +831,37 @@ static void listen_again(struct serve *s)
 		sd_event_source_set_enabled(s->accept, SD_EVENT_ON);
 }
 
+/* By the end of one that says nothing, so that nobody can hold all places by silence. */
+static bool make_room(struct serve *s)
+{
+	unsigned n;
+	struct link *l = s->o.replace_quiet ? link_quiet(s, NULL, &n) : NULL;
+
+	if (!l)
+		return false;
+	link_end(l, SHUT_RDWR);
+	MHD_run(s->daemon);
+	return has_room(s);
+}
+
+/* Of its own address only: who opens many takes them from himself. */
+static bool is_too_many(const struct serve *s, const struct sockaddr *from)
+{
+	struct address peer;
+	struct link *quiet;
+	unsigned n;
+
+	address_of(from, &peer);
+	if (!s->o.per_address || !peer.family)
+		return false;
+	quiet = link_quiet(s, &peer, &n);
+	if (n < s->o.per_address)
+		return false;
+	if (quiet)
+		link_end(quiet, SHUT_RDWR);
+	return !quiet;
+}
+
 /* False if there is none to be had now. */
 static bool accept_one(struct serve *s)
 {
@@ -629,7 +871,10 @@ static bool accept_one(struct serve *s)
 
 	if (fd >= 0) {
 		set_error(s, 0);
-		MHD_add_connection(s->daemon, fd, (struct sockaddr *)&from, len);
+		if (is_too_many(s, (struct sockaddr *)&from))
+			close(fd);
+		else
+			MHD_add_connection(s->daemon, fd, (struct sockaddr *)&from, len);
 		return true;
 	}
 	if (errno == EINTR || errno == ECONNABORTED)
@@ -648,12 +893,14 @@ static int on_accept(sd_event_source *source, int fd, uint32_t events, void *arg
 	struct serve *s = arg;
 	unsigned n = 0;
 
+	if (!has_room(s))
+		make_room(s);
 	while (n < ACCEPT_AT_ONCE && has_room(s) && accept_one(s))
 		n++;
 	if (n)
 		run(s);
 	/* Until one of them ends. */
-	if (!has_room(s))
+	if (!has_room(s) && (n == 0 || !s->o.replace_quiet))
 		sd_event_source_set_enabled(source, SD_EVENT_OFF);
 	return 0;
 }
@@ -686,6 +933,9 @@ static int add_sources(struct serve *s, int fd)
 	r = r < 0 ? r
 		  : sd_event_add_time(s->event, &s->accept_again, CLOCK_MONOTONIC, UINT64_MAX,
 				      TIMER_ACCURACY_US, on_accept_again, s);
+	r = r < 0 ? r
+		  : sd_event_add_time(s->event, &s->sweep, CLOCK_MONOTONIC, UINT64_MAX,
+				      SWEEP_ACCURACY_US, on_sweep, s);
 	return r < 0 ? r : 0;
 }
 
@@ -710,9 +960,17 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
 {
 	struct serve *s = arg;
 
-	if (code == MHD_CONNECTION_NOTIFY_CLOSED)
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		struct link *l = TAKE(*context);
+
+		if (l)
+			TAILQ_REMOVE(&s->links, l, entry);
+		free(l);
 		listen_again(s);
-	else if (s->o.tls)
+		return;
+	}
+	link_new(s, connection, context);
+	if (s->o.tls)
 		serve_tls_connection(s->o.tls, connection);
 }
 
@@ -751,10 +1009,12 @@ int serve_new(sd_event *event, const struct serve_config *c, struct serve **ret)
 	s->o.max_body = c->max_body ?: MAX_BODY;
 	s->o.max_connections = c->max_connections ?: MAX_CONNECTIONS;
 	s->o.idle_s = c->idle_s ?: IDLE_S;
+	s->o.head_s = c->head_s ?: s->o.idle_s;
 	s->o.connection_memory = c->connection_memory ?: CONNECTION_MEMORY;
 	s->fd = -1;
-	s->timer_at = UINT64_MAX;
+	s->timer_at = s->sweep_at = UINT64_MAX;
 	TAILQ_INIT(&s->suspended);
+	TAILQ_INIT(&s->links);
 	r = prepare_socket(s, c->fd);
 	r = r ?: start(s);
 	r = r ?: add_sources(s, c->fd);
@@ -788,6 +1048,7 @@ void serve_free(struct serve *s)
 	/* First, so that nobody new comes in while those who wait are sent home. */
 	s->accept = sd_event_source_disable_unref(s->accept);
 	sd_event_source_disable_unref(s->accept_again);
+	s->sweep = sd_event_source_disable_unref(s->sweep);
 	if (s->fd >= 0)
 		close(s->fd);
 	sd_event_source_disable_unref(s->io);

@@ -37,12 +37,12 @@ typedef void serve_handler_fn(struct serve_request *request, void *arg);
 struct serve_tls;
 struct serve_tls_files {
 	const char *certificate, *key; /* PEM; the chain behind the certificate */
-	const char *client_ca; /* who has no certificate of theirs is not heard; "": anybody */
+	const char *client_ca;  /* who has no certificate of theirs is not heard; "": anybody */
+	const char *client_crl; /* PEM: what they have revoked; "" or NULL: nothing */
 };
 /* 0 or a negative errno with the sentence. What files points to is borrowed. */
 int serve_tls_new(const struct serve_tls_files *files, struct serve_tls **ret, struct err *err);
-/* Reads certificate and key again, for connections from now on; on failure the old ones stay. The
- * clients' authorities stay what they were. */
+/* Reads all files again, for connections from now on; on failure the old ones stay. */
 int serve_tls_reload(struct serve_tls *tls, struct err *err);
 void serve_tls_free(struct serve_tls *tls);
 AUTO_DEFINE(struct serve_tls *, serve_tls_free)
@@ -59,7 +59,11 @@ struct serve_config {
 	void *arg;                /* for the handlers */
 	size_t max_body;          /* 0: 64 KiB */
 	unsigned max_connections; /* 0: 1024; more wait in the socket's backlog */
-	unsigned idle_s;          /* a client that says nothing for so long; 0: 30 */
+	unsigned idle_s;          /* a client that completes nothing for so long; 0: 30 */
+	unsigned head_s;          /* until its first request has come, TLS included; 0: idle_s */
+	unsigned age_s;           /* connections end after so long, or a quarter less; 0: never */
+	unsigned per_address;     /* connections; the quietest makes room; 0: any number */
+	bool replace_quiet;       /* at max_connections a new one takes the quietest one's place */
 	size_t connection_memory; /* for a request's head, of each connection; 0: 16 KiB */
 	serve_handler_fn *other;  /* whatever no route matches; NULL: 404, 405 */
 	bool plain_errors;        /* sentences as text, not JSON; with a 503 also Retry-After */
@@ -76,6 +80,8 @@ int serve_new(sd_event *event, const struct serve_config *config, struct serve *
 /* What still waits is told SERVE_CLOSING and answered 503. */
 void serve_free(struct serve *s);
 AUTO_DEFINE(struct serve *, serve_free)
+/* The files of tls were read again: whose certificate is not believed any more is cut off. */
+void serve_recheck(struct serve *s);
 
 /*
  * A listening unix socket that never existed with wider rights than mode, not even for a moment,
@@ -92,6 +98,16 @@ const char *serve_path(const struct serve_request *request);
 const char *serve_query(const struct serve_request *request, const char *name);
 /* NUL-terminated behind its last byte; "" if there is none. */
 const char *serve_body(const struct serve_request *request, size_t *ret_len);
+/* The other end; family 0 on a unix socket. */
+void serve_peer(const struct serve_request *request, struct address *ret);
+/*
+ * Whose certificate the client has shown: "URI:", "DNS:", "IP:" or "CN:" with the first such name,
+ * in this order; "" without client_ca. -EACCES with a sentence: it is not valid any more (files may
+ * have been read again since the handshake), or names nobody.
+ */
+#define SERVE_NAME_TEXT 256
+int serve_certified(const struct serve_request *request, char name[static SERVE_NAME_TEXT],
+		    struct err *err);
 /* The body as a JSON object; on failure the request has been answered 400 and is gone. */
 int serve_body_json(struct serve_request *request, struct json_object **ret);
 

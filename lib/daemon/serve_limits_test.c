@@ -2,6 +2,8 @@
 /* Limits, and clients without manners: the server must serve the next one. */
 #include "lib/daemon/serve_lab.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 
 static void take(struct serve_request *q, void *arg)
@@ -200,6 +202,175 @@ static void a_lack_of_files_is_outlived(void **unused)
 	close(fds[0]);
 }
 
+/* --- over TCP, where clients have addresses --------------------------------------------------- */
+
+static struct sockaddr_in at;
+
+static void on_end(struct serve_request *q, enum serve_end why, void *arg)
+{
+}
+
+static void wait_forever(struct serve_request *q, void *arg)
+{
+	assert_int_equal(serve_wait(q, SERVE_FOREVER, on_end, NULL), 0);
+}
+
+static void show_peer(struct serve_request *q, void *arg)
+{
+	char text[ADDRESS_TEXT], json[80];
+	struct address peer;
+
+	serve_peer(q, &peer);
+	snprintf(json, sizeof(json), "{\"peer\":\"%s\"}", address_print(&peer, text));
+	serve_reply(q, 200, json);
+}
+
+static const struct serve_route tcp_routes[] = {
+	{ "GET", "/fine", lab_fine },
+	{ "GET", "/wait", wait_forever },
+	{ "GET", "/peer", show_peer },
+};
+
+static void serve_tcp(struct serve_config c)
+{
+	struct listen_address any;
+	socklen_t n = sizeof(at);
+
+	c.routes = tcp_routes;
+	c.n_routes = ARRAY_SIZE(tcp_routes);
+	assert_int_equal(listen_address_parse("[::]:1", &any, NULL), 0);
+	any.port = 0;
+	assert_int_equal(serve_listen_tcp(&any, &c.fd), 0);
+	struct sockaddr_in6 six;
+	n = sizeof(six);
+	assert_int_equal(getsockname(c.fd, (struct sockaddr *)&six, &n), 0);
+	at = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = six.sin6_port };
+	assert_int_equal(inet_pton(AF_INET, "127.0.0.1", &at.sin_addr), 1);
+	assert_int_equal(serve_new(lab.event, &c, &lab.serve), 0);
+}
+
+static int connect_from(const char *address)
+{
+	struct sockaddr_in from = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(inet_pton(AF_INET, address, &from.sin_addr), 1);
+	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	lab_turn(1);
+	return fd;
+}
+
+static int ask_from(const char *address, const char *request)
+{
+	int fd = connect_from(address);
+
+	lab_say(fd, request);
+	return fd;
+}
+
+static bool is_open(int fd)
+{
+	char c;
+
+	lab_turn(5);
+	return recv(fd, &c, 1, MSG_PEEK) < 0 && errno == EAGAIN;
+}
+
+static void a_handler_sees_the_client_s_address(void **unused)
+{
+	int fd;
+
+	serve_tcp((struct serve_config){ .max_body = 0 });
+	fd = ask_from("127.0.0.7", "GET /peer HTTP/1.1\r\nHost: x\r\n\r\n");
+	lab_expect(fd, 200, "{\"peer\":\"127.0.0.7\"}");
+	close(fd);
+}
+
+static void silent_connections_keep_nobody_out(void **unused)
+{
+	int idle[12], waiting, fd;
+
+	serve_tcp((struct serve_config){ .max_connections = 4, .replace_quiet = true });
+	waiting = ask_from("127.0.0.1", "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+	lab_turn(5);
+	for (size_t i = 0; i < ARRAY_SIZE(idle); i++)
+		idle[i] = connect_from("127.0.0.1");
+	fd = ask_from("127.0.0.1", LAB_FINE_REQUEST);
+	lab_expect(fd, 200, "{\"fine\":true}");
+	/* Whose answer is due has done nothing wrong. */
+	assert_true(is_open(waiting));
+	assert_false(is_open(idle[0]));
+	for (size_t i = 0; i < ARRAY_SIZE(idle); i++)
+		close(idle[i]);
+	close(waiting);
+	close(fd);
+}
+
+static void an_address_has_its_share(void **unused)
+{
+	int other, mine[3], waiting[2], more;
+
+	serve_tcp((struct serve_config){ .per_address = 2 });
+	other = connect_from("127.0.0.3");
+	for (size_t i = 0; i < ARRAY_SIZE(mine); i++)
+		mine[i] = connect_from("127.0.0.2");
+	assert_false(is_open(mine[0]));
+	assert_true(is_open(mine[1]) && is_open(mine[2]) && is_open(other));
+	/* None of its own is quiet: the new one is refused. */
+	for (size_t i = 0; i < ARRAY_SIZE(waiting); i++)
+		waiting[i] = ask_from("127.0.0.4", "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+	lab_turn(5);
+	more = connect_from("127.0.0.4");
+	assert_false(is_open(more));
+	assert_true(is_open(waiting[0]) && is_open(waiting[1]));
+	for (size_t i = 0; i < ARRAY_SIZE(waiting); i++)
+		close(waiting[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(mine); i++)
+		close(mine[i]);
+	close(other);
+	close(more);
+}
+
+static void a_head_must_come_in_time(void **unused)
+{
+	uint64_t begin = lab_now_ms();
+	int fd;
+
+	serve_tcp((struct serve_config){ .head_s = 1, .idle_s = 60 });
+	fd = ask_from("127.0.0.1", "GET /fine HTTP/1.1\r\nX: ");
+	/* A byte now and then is not silence, and not a request either. */
+	while (is_open(fd)) {
+		assert_true(lab_now_ms() - begin < 5000);
+		send(fd, "x", 1, MSG_NOSIGNAL);
+		lab_turn(50);
+	}
+	assert_in_range(lab_now_ms() - begin, 900, 5000);
+	close(fd);
+}
+
+static void connections_have_an_age_limit(void **unused)
+{
+	uint64_t begin = lab_now_ms();
+	int waiting, idle, fresh;
+
+	serve_tcp((struct serve_config){ .age_s = 1, .idle_s = 60, .plain_errors = true });
+	waiting = ask_from("127.0.0.1", "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+	idle = ask_from("127.0.0.1", LAB_FINE_REQUEST);
+	lab_expect(idle, 200, "");
+	lab_expect(waiting, 503, "this connection has reached its age limit; connect again\n");
+	lab_expect_closed(waiting);
+	lab_expect_closed(idle);
+	assert_in_range(lab_now_ms() - begin, 700, 5000);
+	fresh = ask_from("127.0.0.1", LAB_FINE_REQUEST);
+	lab_expect(fresh, 200, "");
+	close(fresh);
+	close(idle);
+	close(waiting);
+}
+
+#define OVER_TCP(test)    cmocka_unit_test_setup_teardown(test, lab_setup, lab_teardown)
 #define WITH_SERVER(test) cmocka_unit_test_setup_teardown(test, start, lab_teardown)
 
 int main(void)
@@ -213,6 +384,11 @@ int main(void)
 		WITH_SERVER(more_connections_than_allowed_take_turns),
 		WITH_SERVER(all_of_the_allowed_connections_may_end_at_once),
 		WITH_SERVER(a_lack_of_files_is_outlived),
+		OVER_TCP(a_handler_sees_the_client_s_address),
+		OVER_TCP(silent_connections_keep_nobody_out),
+		OVER_TCP(an_address_has_its_share),
+		OVER_TCP(a_head_must_come_in_time),
+		OVER_TCP(connections_have_an_age_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,8 +29,8 @@ SLIST_HEAD(identities, identity);
 
 struct serve_tls {
 	struct serve_tls_files files;
-	struct identities identities; /* the first is in use */
-	char *client_ca;
+	struct identities identities;   /* the first is in use */
+	gnutls_x509_trust_list_t trust; /* NULL: any client */
 };
 
 static void identity_free(struct identity *i)
@@ -112,40 +112,91 @@ static int check_pair(const struct serve_tls_files *files, struct identity *i, s
 	return 0;
 }
 
+/* --- whom to believe ------------------------------------------------------------------------ */
+
+static int load_crl(gnutls_x509_trust_list_t list, const char *path, struct err *err)
+{
+	AUTO(free) char *text = NULL;
+	gnutls_x509_crl_t *crls = NULL;
+	gnutls_datum_t data;
+	unsigned n = 0;
+	size_t len;
+	int r = read_text(path, &text, &len, err);
+
+	if (r < 0)
+		return r;
+	data = (gnutls_datum_t){ (unsigned char *)text, (unsigned)len };
+	r = gnutls_x509_crl_list_import2(&crls, &n, &data, GNUTLS_X509_FMT_PEM, 0);
+	if (r < 0)
+		return refuse(err, path, r);
+	/* The list takes those that it accepts, and frees the others. */
+	r = gnutls_x509_trust_list_add_crls(list, crls, n, GNUTLS_TL_VERIFY_CRL, 0);
+	gnutls_free(crls);
+	if (r < 0)
+		return refuse(err, path, r);
+	if ((unsigned)r < n)
+		return err_set(err, -EINVAL,
+			       "%s: a list is not signed by the clients' CA, or is out of date",
+			       path);
+	return 0;
+}
+
+static int load_trust(const struct serve_tls_files *files, gnutls_x509_trust_list_t *ret,
+		      struct err *err)
+{
+	gnutls_x509_trust_list_t list = NULL;
+	AUTO(free) char *text = NULL;
+	gnutls_datum_t data;
+	size_t len;
+	int r;
+
+	*ret = NULL;
+	if (!files->client_ca[0])
+		return 0;
+	r = read_text(files->client_ca, &text, &len, err);
+	if (r < 0)
+		return r;
+	data = (gnutls_datum_t){ (unsigned char *)text, (unsigned)len };
+	r = gnutls_x509_trust_list_init(&list, 0);
+	if (r >= 0)
+		r = gnutls_x509_trust_list_add_trust_mem(list, &data, NULL, GNUTLS_X509_FMT_PEM, 0,
+							 0);
+	if (r <= 0)
+		r = refuse(err, files->client_ca, r ?: GNUTLS_E_NO_CERTIFICATE_FOUND);
+	else
+		r = files->client_crl && files->client_crl[0]
+			    ? load_crl(list, files->client_crl, err)
+			    : 0;
+	if (r == 0)
+		*ret = TAKE(list);
+	if (list)
+		gnutls_x509_trust_list_deinit(list, 1);
+	return r;
+}
+
 int serve_tls_reload(struct serve_tls *t, struct err *err)
 {
 	AUTO(identity_free) struct identity *i = NULL;
+	gnutls_x509_trust_list_t trust = NULL;
 	int r = load(&t->files, &i, err);
 
 	if (r < 0 || !i)
 		return r;
 	r = check_pair(&t->files, i, err);
+	r = r < 0 ? r : load_trust(&t->files, &trust, err);
 	if (r < 0)
 		return r;
 	SLIST_INSERT_HEAD(&t->identities, i, entry);
 	i = NULL;
+	if (t->trust)
+		gnutls_x509_trust_list_deinit(t->trust, 1);
+	t->trust = trust;
 	return 0;
-}
-
-/* libmicrohttpd would refuse the whole server without a word. */
-static int check_authorities(const char *path, const char *text, size_t len, struct err *err)
-{
-	gnutls_datum_t data = { (unsigned char *)(uintptr_t)text, (unsigned)len };
-	gnutls_x509_crt_t *list = NULL;
-	unsigned n = 0;
-	int r = gnutls_x509_crt_list_import2(&list, &n, &data, GNUTLS_X509_FMT_PEM, 0);
-
-	for (unsigned i = 0; r >= 0 && i < n; i++)
-		gnutls_x509_crt_deinit(list[i]);
-	if (r >= 0)
-		gnutls_free(list);
-	return r < 0 ? refuse(err, path, r) : 0;
 }
 
 int serve_tls_new(const struct serve_tls_files *files, struct serve_tls **ret, struct err *err)
 {
 	AUTO(serve_tls_free) struct serve_tls *t = calloc(1, sizeof(*t));
-	size_t len = 0;
 	int r;
 
 	if (!t)
@@ -153,10 +204,6 @@ int serve_tls_new(const struct serve_tls_files *files, struct serve_tls **ret, s
 	t->files = *files;
 	SLIST_INIT(&t->identities);
 	r = serve_tls_reload(t, err);
-	if (r == 0 && files->client_ca[0]) {
-		r = read_text(files->client_ca, &t->client_ca, &len, err);
-		r = r < 0 ? r : check_authorities(files->client_ca, t->client_ca, len, err);
-	}
 	if (r < 0)
 		return r;
 	*ret = TAKE(t);
@@ -173,7 +220,8 @@ void serve_tls_free(struct serve_tls *t)
 		SLIST_REMOVE_HEAD(&t->identities, entry);
 		identity_free(i);
 	}
-	free(t->client_ca);
+	if (t->trust)
+		gnutls_x509_trust_list_deinit(t->trust, 1);
 	free(t);
 }
 
@@ -194,17 +242,122 @@ static int show_certificate(gnutls_session_t session, const gnutls_datum_t *name
 	return 0;
 }
 
-static int check_client(gnutls_session_t session)
+struct chain {
+	gnutls_x509_crt_t v[CHAIN];
+	unsigned n;
+};
+
+static void chain_done(struct chain *c)
+{
+	for (unsigned i = 0; i < c->n; i++)
+		gnutls_x509_crt_deinit(c->v[i]);
+}
+
+/* What the client has shown, if it is believed now. */
+static bool read_chain(const struct serve_tls *t, gnutls_session_t session, struct chain *ret)
 {
 	static char purpose[] = GNUTLS_KP_TLS_WWW_CLIENT;
-	gnutls_typed_vdata_st data = { 0 };
-	unsigned status = 0;
+	gnutls_typed_vdata_st data = { .type = GNUTLS_DT_KEY_PURPOSE_OID,
+				       .data = (unsigned char *)purpose };
+	unsigned n = 0, status = 0;
+	const gnutls_datum_t *shown = gnutls_certificate_get_peers(session, &n);
 
-	data.type = GNUTLS_DT_KEY_PURPOSE_OID;
-	data.data = (unsigned char *)purpose;
-	if (gnutls_certificate_verify_peers(session, &data, 1, &status) < 0 || status)
-		return GNUTLS_E_CERTIFICATE_ERROR;
-	return 0;
+	if (!shown || n == 0 || n > CHAIN || !t->trust)
+		return false;
+	for (; ret->n < n; ret->n++) {
+		if (gnutls_x509_crt_init(&ret->v[ret->n]) < 0)
+			return false;
+		if (gnutls_x509_crt_import(ret->v[ret->n], &shown[ret->n], GNUTLS_X509_FMT_DER) <
+		    0) {
+			gnutls_x509_crt_deinit(ret->v[ret->n]);
+			return false;
+		}
+	}
+	return gnutls_x509_trust_list_verify_crt2(t->trust, ret->v, ret->n, &data, 1, 0, &status,
+						  NULL) >= 0 &&
+	       status == 0;
+}
+
+static int check_client(gnutls_session_t session)
+{
+	const struct serve_tls *t = gnutls_session_get_ptr(session);
+	AUTO_DONE(chain_done) struct chain chain = { .n = 0 };
+
+	return t && read_chain(t, session, &chain) ? 0 : GNUTLS_E_CERTIFICATE_ERROR;
+}
+
+/* Such as can stand in a record, a log and a flag as it is. */
+static bool is_plain(const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (text[i] <= ' ' || text[i] > '~' || text[i] == '"' || text[i] == '\\' ||
+		    text[i] == ',')
+			return false;
+	return n > 0;
+}
+
+static bool name_of(gnutls_x509_crt_t crt, unsigned kind, const char *label,
+		    char name[static SERVE_NAME_TEXT])
+{
+	char value[SERVE_NAME_TEXT];
+	struct address address = { 0 };
+	unsigned type;
+	size_t n;
+	int r;
+
+	for (unsigned i = 0;; i++) {
+		n = sizeof(value);
+		r = gnutls_x509_crt_get_subject_alt_name2(crt, i, value, &n, &type, NULL);
+		if (r == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE)
+			return false;
+		if (r < 0 || type != kind)
+			continue;
+		if (kind == GNUTLS_SAN_IPADDRESS && (n == 4 || n == 16)) {
+			address.family = n == 4 ? AF_INET : AF_INET6;
+			memcpy(address.bytes, value, n);
+			address_print(&address, value);
+			n = strlen(value);
+		}
+		if (is_plain(value, n) && snprintf(name, SERVE_NAME_TEXT, "%s%.*s", label, (int)n,
+						   value) < SERVE_NAME_TEXT)
+			return true;
+	}
+}
+
+static bool common_name(gnutls_x509_crt_t crt, char name[static SERVE_NAME_TEXT])
+{
+	char value[SERVE_NAME_TEXT];
+	size_t n = sizeof(value);
+
+	return gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, 0, value, &n) >=
+		       0 &&
+	       is_plain(value, n) &&
+	       snprintf(name, SERVE_NAME_TEXT, "CN:%.*s", (int)n, value) < SERVE_NAME_TEXT;
+}
+
+int serve_tls_name(const struct serve_tls *t, struct MHD_Connection *connection,
+		   char name[static SERVE_NAME_TEXT], struct err *err)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	AUTO_DONE(chain_done) struct chain chain = { .n = 0 };
+
+	name[0] = '\0';
+	if (!t->trust)
+		return 0;
+	if (!info || !info->tls_session || !read_chain(t, info->tls_session, &chain))
+		return err_set(err, -EACCES,
+			       "the client certificate is not valid any more: it has expired, was "
+			       "revoked, or its CA was replaced");
+	if (name_of(chain.v[0], GNUTLS_SAN_URI, "URI:", name) ||
+	    name_of(chain.v[0], GNUTLS_SAN_DNSNAME, "DNS:", name) ||
+	    name_of(chain.v[0], GNUTLS_SAN_IPADDRESS, "IP:", name) || common_name(chain.v[0], name))
+		return 0;
+	name[0] = '\0';
+	return err_set(err, -EACCES,
+		       "the client certificate names nobody: issue one with a URI, DNS name or IP "
+		       "address as subjectAltName, or with a CN, of printable characters without "
+		       "spaces, commas and quotes");
 }
 
 void serve_tls_options(struct serve_tls *t, struct MHD_OptionItem *ret)
@@ -217,8 +370,6 @@ void serve_tls_options(struct serve_tls *t, struct MHD_OptionItem *ret)
 
 	*ret++ = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_CERT_CALLBACK, 0, callback.pointer };
 	*ret++ = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_PRIORITIES, 0, priorities };
-	if (t->client_ca)
-		*ret++ = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_TRUST, 0, t->client_ca };
 	*ret = (struct MHD_OptionItem){ MHD_OPTION_END, 0, NULL };
 }
 
@@ -230,7 +381,7 @@ void serve_tls_connection(struct serve_tls *t, struct MHD_Connection *connection
 	if (!info || !info->tls_session)
 		return;
 	gnutls_session_set_ptr(info->tls_session, t);
-	if (!t->client_ca)
+	if (!t->files.client_ca[0])
 		return;
 	gnutls_certificate_server_set_request(info->tls_session, GNUTLS_CERT_REQUIRE);
 	gnutls_session_set_verify_function(info->tls_session, check_client);
