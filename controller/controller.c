@@ -145,8 +145,8 @@ static void on_reload(void *arg)
 	c->settings->log_level = fresh.log_level;
 	log_set_level(fresh.log_level);
 	lease_server_reload(c->lease);
-	log_info("controller", "the log level and the lease server's certificate are reloaded; "
-			       "other settings need a restart");
+	log_info("controller", "the log level and the lease server's certificate, CA and CRL are "
+			       "reloaded; other settings need a restart");
 }
 
 /* One that starts again is another one. */
@@ -213,8 +213,11 @@ static int open_lease_server(struct controller *c, struct err *err)
 			.store = c->store,
 			.prefix = s->etcd.prefix,
 			.listen = s->lease_listen,
-			.files = { s->lease_cert, s->lease_key, s->lease_client_ca },
+			.files = { s->lease_cert, s->lease_key, s->lease_client_ca,
+				   s->lease_client_crl },
 			.ttl = s->lease_ttl,
+			.operators = s->lease_operator,
+			.quota = s->lease_quota,
 		},
 		&c->lease, err);
 }
@@ -256,6 +259,7 @@ void controller_free(struct controller *c)
 	if (!c)
 		return;
 	monitor_free(c->monitor);
+	monitor_free(c->probes);
 	lease_server_free(c->lease);
 	if (c->health)
 		controller_kube_stop(c);

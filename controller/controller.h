@@ -28,6 +28,7 @@ struct controller {
 	struct keeper *keeper;
 	struct pass *pass;
 	struct monitor *monitor;
+	struct monitor *probes;     /* NULL: not asked for */
 	struct lease_server *lease; /* NULL: not asked for */
 	struct kube *kube;          /* while it leads, with --kubernetes */
 	struct kube_nodes kube_nodes;

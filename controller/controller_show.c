@@ -225,11 +225,11 @@ static void show_readyz(struct serve_request *request, void *arg)
 int controller_show(struct controller *c)
 {
 	static const struct serve_route routes[] = {
-		{ "GET", "/metrics", show_metrics },
 		{ "GET", "/healthz", show_healthz },
 		{ "GET", "/readyz", show_readyz },
+		{ "GET", "/metrics", show_metrics },
 	};
-	const struct monitor_options options = {
+	struct monitor_options options = {
 		.event = c->event,
 		.timers = c->timers,
 		.health = c->health,
@@ -239,5 +239,11 @@ int controller_show(struct controller *c)
 		.arg = c,
 	};
 
-	return options.address[0] ? monitor_new(&options, &c->monitor) : 0;
+	int r = options.address[0] ? monitor_new(&options, &c->monitor) : 0;
+
+	/* The two that come first. */
+	options.n_routes = 2;
+	options.address = c->settings->probes;
+	options.flag = "probes";
+	return r < 0 || !options.address[0] ? r : monitor_new(&options, &c->probes);
 }

@@ -19,6 +19,10 @@ static const struct option_def defs[] = {
 	  .check = listen_address_check,
 	  .help = "where to serve /metrics, /healthz and /readyz; a port alone means loopback; "
 		  "default: nowhere" },
+	{ OPTION(controller_settings, probes, "probes", TEXT), .argument = "[ADDRESS:]PORT",
+	  .check = listen_address_check,
+	  .help = "where to serve /healthz and /readyz alone, apart from those who read metrics; "
+		  "default: nowhere" },
 	{ OPTION(controller_settings, kubernetes, "kubernetes", FLAG),
 	  .help = "copy labels of Kubernetes Nodes, and remove nodes that are deleted in "
 		  "Kubernetes" },
@@ -42,7 +46,21 @@ static const struct option_def defs[] = {
 	  .help = "private key of the lease server, PEM" },
 	{ OPTION(controller_settings, lease_client_ca, "lease-client-ca", PATH), .argument = "FILE",
 	  .help = "CA of the clients' certificates; clients without such a certificate are "
-		  "refused" },
+		  "refused. SIGHUP reloads it" },
+	{ OPTION(controller_settings, lease_client_crl, "lease-client-crl", PATH),
+	  .argument = "FILE",
+	  .help = "certificates that the clients' CA has revoked, PEM; SIGHUP reloads it" },
+	{ OPTION(controller_settings, lease_allow_anonymous, "lease-allow-anonymous", FLAG),
+	  .help = "serve leases beyond loopback without --lease-client-ca: a client is then known "
+		  "by its address only" },
+	{ OPTION(controller_settings, lease_operator, "lease-operator", TEXT),
+	  .argument = "NAME[,...]", .check = lease_operators_check,
+	  .help = "clients that may reserve subnets and change leases of others: URI:, DNS:, IP: "
+		  "or CN: and the name in the certificate, or address: and an address; default: "
+		  "none" },
+	{ OPTION(controller_settings, lease_quota, "lease-quota", NUMBER), .initial = "2",
+	  .argument = "N", .min = 1, .max = 65536,
+	  .help = "leases that one client may have in a network" },
 	{ OPTION(controller_settings, lease_ttl, "lease-ttl", NUMBER), .initial = "86400",
 	  .argument = "SECONDS", .min = 60, .max = 31536000,
 	  .help = "duration of a lease that is not renewed; its subnet is freed five minutes "
@@ -81,11 +99,24 @@ static int check_lease(const struct controller_settings *s, struct err *err)
 		return err_set(
 			err, -EINVAL,
 			"--lease-cert, --lease-key and --lease-client-ca need --lease-listen");
+	if (!s->lease_listen[0] && (s->lease_operator[0] || s->lease_allow_anonymous))
+		return err_set(err, -EINVAL,
+			       "--lease-operator and --lease-allow-anonymous need --lease-listen");
 	if (!s->lease_cert[0] != !s->lease_key[0])
 		return err_set(err, -EINVAL, "--lease-cert and --lease-key need each other");
 	if (s->lease_client_ca[0] && !s->lease_cert[0])
 		return err_set(err, -EINVAL,
 			       "--lease-client-ca needs --lease-cert and --lease-key");
+	if (s->lease_client_crl[0] && !s->lease_client_ca[0])
+		return err_set(err, -EINVAL, "--lease-client-crl needs --lease-client-ca");
+	if (s->lease_listen[0] && !s->lease_client_ca[0] && !s->lease_allow_anonymous &&
+	    !lease_listen_is_local(s->lease_listen))
+		return err_set(
+			err, -EINVAL,
+			"--lease-listen %s is not on loopback: set --lease-client-ca, so that "
+			"clients prove who they are, or --lease-allow-anonymous, if every "
+			"machine that can connect may have a lease for its address",
+			s->lease_listen);
 	return 0;
 }
 

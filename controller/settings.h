@@ -13,12 +13,16 @@
 struct controller_settings {
 	struct etcd_settings etcd;
 	const char *name;                                    /* "": the host name */
-	const char *metrics;                                 /* "": nowhere */
+	const char *metrics, *probes;                        /* "": nowhere */
 	uint32_t kubernetes, kubernetes_insecure, pod_cidrs; /* flags */
 	const char *kubeconfig, *kube_context; /* "": the pod's service account; the current one */
 	const char *lease_listen;              /* "": leases are not served */
 	const char *lease_cert, *lease_key, *lease_client_ca; /* "": plain HTTP */
-	uint32_t lease_ttl;                                   /* s */
+	const char *lease_client_crl;
+	const char *lease_operator;     /* "": none */
+	uint32_t lease_allow_anonymous; /* flag */
+	uint32_t lease_quota;
+	uint32_t lease_ttl; /* s */
 	const char *config;
 	enum log_level log_level;
 	unsigned log_format; /* enum log_format */

@@ -34,6 +34,7 @@ static void block_row(const struct block *block, bool lease, struct tree *t)
 		    0)
 		tree_share(t, "backendData", data);
 	tree_text(t, "expires", block->lease.expires[0] ? block->lease.expires : "never");
+	tree_some_text(t, "owner", block->lease.owner);
 	tree_text(t, "state", block->lease.revoked ? "revoked" : "held");
 }
 
@@ -98,11 +99,17 @@ const struct command_list block_list = {
 };
 
 static const struct out_column lease_columns[] = {
-	COLUMN("SUBNET", "subnet"),      COLUMN("NETWORK", "network"),
-	COLUMN("PUBLIC IP", "publicIP"), COLUMN("BACKEND", "backendType"),
-	COLUMN("EXPIRES", "expires"),    COLUMN("STATE", "state"),
-	WIDE("DATA", "backendData"),     WIDE("POOL", "pool"),
-	WIDE("CLAIMED", "claimed"),      COLUMNS_END,
+	COLUMN("SUBNET", "subnet"),
+	COLUMN("NETWORK", "network"),
+	COLUMN("PUBLIC IP", "publicIP"),
+	COLUMN("BACKEND", "backendType"),
+	COLUMN("EXPIRES", "expires"),
+	COLUMN("STATE", "state"),
+	WIDE("OWNER", "owner"),
+	WIDE("DATA", "backendData"),
+	WIDE("POOL", "pool"),
+	WIDE("CLAIMED", "claimed"),
+	COLUMNS_END,
 };
 
 const struct command_list lease_list = {

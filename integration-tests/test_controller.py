@@ -5,12 +5,13 @@ import ipaddress
 import json
 import pathlib
 import re
+import socket
 import time
 
 import pytest
 
 from lab.agent import PREFIX, check_metrics, pool, put
-from lab.controller import (LEADER, Controller, Simulated, acts, etcd_txn, leader_id, owned, pool_of_all,
+from lab.controller import (LEADER, PORT, Controller, Simulated, acts, etcd_txn, leader_id, owned, pool_of_all,
                             revoke_status)
 from lab.ctl import Ctl
 from lab.kube import KubeApi, reply
@@ -378,3 +379,24 @@ def test_a_wrong_kubeconfig_is_told_at_the_start(lab, etcd, build):
     c = Controller(lab.node("c1"), build, etcd, "--kubernetes", "--kubeconfig", "/nowhere")
     done = c.node.run([build / "roost-controller", *etcd.flags(), *c.flags], check=False)
     assert done.returncode == 1 and "/nowhere" in done.stderr
+
+
+@pytest.mark.parametrize("spread", [False, True], ids=["one address", "many addresses"])
+def test_silent_connections_keep_no_probe_out(lab, etcd, build, spread):
+    probes = 9643
+    c = Controller(lab.node("c1"), build, etcd, "--lease", "2", "--probes", probes).start().wait_leads()
+
+    def silent(port, i):
+        s = c.node.socket(socket.AF_INET, socket.SOCK_STREAM)
+        s.bind((f"127.0.0.{1 + i if spread else 1}", 0))
+        s.connect(("127.0.0.1", port))
+        return s
+    held = [silent(port, i) for port in (PORT, probes) for i in range(40)]
+    for port, path, status in ((PORT, "/healthz", "200"), (PORT, "/metrics", "200"),
+                               (probes, "/healthz", "200"), (probes, "/readyz", "200"),
+                               (probes, "/metrics", "404")):
+        done = c.node.run(["curl", "-s", "-m", 2, "-o", "/dev/null", "-w", "%{http_code}",
+                           f"http://127.0.0.1:{port}{path}"], check=False)
+        assert done.stdout == status, (port, path, done)
+    for s in held:
+        s.close()

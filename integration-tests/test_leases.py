@@ -316,11 +316,11 @@ def test_tls_with_client_certificates(lab, etcd, build):
     overlay(etcd)
     ca, stranger = Authority(lab), Authority(lab, "stranger")
     cert = ca.issue("server", addresses=["127.0.0.1"])
-    client, foreign = ca.issue("client"), stranger.issue("foreign")
+    client, foreign = ca.issue("client", dns=["client.lab"]), stranger.issue("foreign")
     wrong_use = ca.issue("wrong", usage="serverAuth")
     node = lab.node("c1")
     flags = ("--lease-cert", cert.cert, "--lease-key", cert.key, "--lease-client-ca", ca.cert)
-    s = LeaseServer(node, build, etcd, *flags)
+    s = LeaseServer(node, build, etcd, *flags, "--lease-operator", "DNS:client.lab")
     s.start_plainly()
     good = LeaseClient(s, tls=client_tls(ca, client))
     wait_until(lambda: good.request("GET", "/v1/").status == 200, 30, "an answer", errors=(OSError,))
@@ -344,17 +344,152 @@ def test_tls_with_client_certificates(lab, etcd, build):
         assert p.waits()
         cert.key.write_text("no key")
         s.process.signal(signal.SIGHUP)
-        s.process.wait_log("the previous certificate stays in use")
+        s.process.wait_log("the previous certificate, CA and CRL stay in use")
         assert good.renew(lease).status == 200
         good.acquire("192.0.2.7")
         assert p.answer().json()["events"]
     s.stop()
     for flags, sentence in ((("--lease-cert", cert.cert), "need each other"),
                             (("--lease-client-ca", ca.cert), "needs --lease-cert"),
+                            (("--lease-client-crl", ca.cert), "needs --lease-client-ca"),
+                            (("--lease-listen", "0.0.0.0:10253"), "--lease-allow-anonymous"),
+                            (("--lease-listen", "10253,[::]:10254", "--lease-cert", cert.cert,
+                              "--lease-key", cert.key), "is not on loopback"),
+                            (("--lease-operator", "ops"), "is no name of a client"),
                             (("--lease-cert", cert.cert, "--lease-key", cert.key), "server.key")):
         done = node.run([build / "roost-controller", *etcd.flags(), "--lease-listen", "10253", *flags],
                         check=False)
         assert done.returncode and sentence in done.stderr + done.stdout
+
+
+def attack(thief, victim_address, lease, own_address):
+    """What another client may try against a lease, and against the pool: all of it is refused."""
+    key, attrs = in_path(lease["Subnet"]), thief.attrs(victim_address, MAC % 9)
+    other = {"Subnet": "10.5.250.0/24", "PublicIP": victim_address}
+    for method, path, body in (
+            ("POST", "leases", attrs), ("PUT", f"leases/{key}", {**lease, "Attrs": attrs}),
+            ("DELETE", f"leases/{key}", None), ("POST", "reservations", other),
+            ("DELETE", f"reservations/{key}", None)):
+        thief.request(method, f"{thief.base}/{path}", body).refused(403)
+    taken = thief.request("PUT", f"{thief.base}/leases/{key}",
+                          {**lease, "Attrs": thief.attrs(own_address)})
+    assert "lease taken" in taken.refused(500)
+    # To drain the pool: many subnets for its own address at once.
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        got = list(pool.map(lambda i: thief.renew(
+            {"Subnet": f"10.5.{i}.0/24", "Attrs": thief.attrs(own_address)}).status, range(200, 220)))
+    assert set(got) <= {200, 403, 500} and got.count(200) <= 2, got
+
+
+@pytest.mark.limit(120)
+def test_without_certificates_a_lease_belongs_to_its_address(lab, etcd, build):
+    overlay(etcd)
+    node = lab.node("c1")
+    s = LeaseServer(node, build, etcd, "--lease", "2", "--lease-allow-anonymous",
+                    address=etcd.join(node)).start()
+    v, t = lab.node("v1"), lab.node("t1")
+    v_at, t_at = etcd.join(v), etcd.join(t)
+    victim, thief = LeaseClient(s, node=v), LeaseClient(s, node=t)
+    # Before the victim comes, too.
+    assert "is not the address of the client" in thief.request(
+        "POST", "/v1/_/leases", thief.attrs(v_at)).refused(403)
+    lease = victim.acquire(v_at, MAC % 5)
+    key = f"{PREFIX}block/default/{in_path(lease['Subnet'])}"
+    assert json.loads(etcd.get(key))["lease"]["owner"] == f"address:{v_at}"
+    assert f"address:{v_at}" in Ctl(lab.node("op"), build, etcd)(f"lease show {lease['Subnet']}")
+    before = etcd.get(key), etcd.get(f"{PREFIX}node/lease-{v_at}")
+    attack(thief, v_at, lease, t_at)
+    # Many that it makes up.
+    for i in range(9):
+        thief.request("POST", "/v1/_/leases", thief.attrs(f"198.51.100.{i}")).refused(403)
+    assert (etcd.get(key), etcd.get(f"{PREFIX}node/lease-{v_at}")) == before
+    assert s.metrics()['roost_lease_refusals_total{reason="forbidden"}'] >= 15
+    assert "lease-forbidden" in s.get("/readyz")[1]
+    # Its own client does all of it; a lease from before there were owners is bound by a renewal.
+    block = aged(etcd, in_path(lease["Subnet"]))
+    del block["lease"]["owner"]
+    etcd.put(key, json.dumps(block))
+    path = f"/v1/_/leases/{in_path(lease['Subnet'])}"
+    wait_until(lambda: "has no owner yet" in thief.request("DELETE", path).refused(403), 10, "the record")
+    assert victim.renew(lease).status == 200
+    assert json.loads(etcd.get(key))["lease"]["owner"] == f"address:{v_at}"
+    assert victim.acquire(v_at, MAC % 6)["Subnet"] == lease["Subnet"]
+    assert victim.request("DELETE", f"/v1/_/leases/{in_path(lease['Subnet'])}").status == 200
+
+
+@pytest.mark.limit(150)
+def test_a_lease_belongs_to_a_certificate_and_authorities_change_by_reload(lab, etcd, build):
+    overlay(etcd)
+    ca, next_ca = Authority(lab), Authority(lab, "next")
+    node, v, t = lab.node("c1"), lab.node("v1"), lab.node("t1")
+    at, v_at, t_at = (etcd.join(n) for n in (node, v, t))
+    cert = ca.issue("server", addresses=[at])
+    ours = lab.dir / "clients.crt"
+    ours.write_text(ca.cert.read_text())
+    crl = ca.revoke()
+    s = LeaseServer(node, build, etcd, "--lease", "2", "--lease-cert", cert.cert, "--lease-key",
+                    cert.key, "--lease-client-ca", ours, "--lease-client-crl", crl,
+                    "--lease-operator", "CN:ops,DNS:ops.lab", address=at)
+    s.start_plainly()
+    client = lambda n, c: LeaseClient(s, node=n, tls=client_tls(ca, c))
+    victim = client(v, ca.issue("victim", dns=["victim.lab"]))
+    stolen = ca.issue("thief", dns=["thief.lab"])
+    thief = client(t, stolen)
+    operator = client(t, ca.issue("ops", subject="/O=roost-lab/CN=ops"))
+    wait_until(lambda: victim.request("GET", "/v1/").status == 200, 30, "an answer", errors=(OSError,))
+    lease = victim.acquire(v_at, MAC % 5)
+    key = f"{PREFIX}block/default/{in_path(lease['Subnet'])}"
+    assert json.loads(etcd.get(key))["lease"]["owner"] == "DNS:victim.lab"
+    before = etcd.get(key), etcd.get(f"{PREFIX}node/lease-{v_at}")
+    attack(thief, v_at, lease, t_at)
+    assert "--lease-quota allows 2" in thief.request(
+        "POST", "/v1/_/leases", thief.attrs("198.51.100.1")).refused(403)
+    assert "names nobody" in client(t, ca.issue("nameless")).request(
+        "POST", "/v1/_/leases", thief.attrs("198.51.100.1")).refused(403)
+    assert (etcd.get(key), etcd.get(f"{PREFIX}node/lease-{v_at}")) == before
+    # An operator reserves for a node that comes later, and may help any client.
+    for subnet, ip in (("10.5.240.0/24", t_at), (lease["Subnet"], v_at)):
+        assert operator.request("POST", "/v1/_/reservations",
+                                {"Subnet": subnet, "PublicIP": ip}).status == 200
+    assert json.loads(etcd.get(key))["lease"]["owner"] == "DNS:victim.lab"
+    assert operator.request("DELETE", f"/v1/_/reservations/{in_path(lease['Subnet'])}").status == 200
+
+    # A revoked certificate: who waits is cut off, and does not get in again. Others do not notice.
+    cursor = victim.snapshot()["cursor"]
+    with victim.poll(cursor) as waits, thief.poll(cursor) as cut:
+        assert waits.waits() and cut.waits()
+        ca.revoke(stolen)
+        s.process.signal(signal.SIGHUP)
+        with pytest.raises((OSError, http.client.HTTPException)):
+            cut.answer()
+        with pytest.raises((OSError, ssl.SSLError)):
+            thief.request("GET", "/v1/")
+        assert waits.waits()
+        # Two authorities, then only the next one: no restart, and nobody waits in vain.
+        ours.write_text(ca.cert.read_text() + next_ca.cert.read_text())
+        crl.write_text(crl.read_text() + next_ca.revoke(name="next").read_text())
+        s.process.signal(signal.SIGHUP)
+        fresh = client(v, next_ca.issue("victim-next", dns=["victim.lab"]))
+        wait_until(lambda: fresh.request("GET", "/v1/").status == 200, 10, "the next authority",
+                   errors=(OSError,))
+        assert waits.waits() and fresh.renew(lease).status == 200
+        # A file that cannot be read changes nothing.
+        text = ours.read_text()
+        ours.write_text("nothing")
+        s.process.signal(signal.SIGHUP)
+        s.process.wait_log("the previous certificate, CA and CRL stay in use")
+        assert victim.request("GET", "/v1/").status == 200 and waits.waits()
+        assert text
+        with fresh.poll(fresh.snapshot()["cursor"]) as stays:
+            ours.write_text(next_ca.cert.read_text())
+            crl.write_text(next_ca.revoke(name="last").read_text())
+            s.process.signal(signal.SIGHUP)
+            with pytest.raises((OSError, http.client.HTTPException)):
+                waits.answer()
+            assert stays.waits()
+    with pytest.raises((OSError, ssl.SSLError)):
+        victim.request("GET", "/v1/")
+    assert fresh.renew(lease).status == 200
 
 
 @pytest.mark.limit(150)

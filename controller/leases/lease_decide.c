@@ -29,6 +29,7 @@ struct deciding {
 	const struct mirror *mirror;
 	const struct lease_call *call;
 	const struct lease_wish *wish;
+	const struct lease_caller *caller;
 	const struct lease_clock *clock;
 	const struct pool_view *pool;
 	lease_busy_fn *busy;
@@ -50,6 +51,7 @@ static enum lease_verdict out_of_memory(struct deciding *d)
 	"etcd went back: no subnet changes its holder before all nodes have reported their "       \
 	"blocks; try again later"
 #define REFUSE(d, ...) (err_set((d)->err, 0, __VA_ARGS__), LEASE_REFUSED)
+#define FORBID(d, ...) (err_set((d)->err, 0, __VA_ARGS__), LEASE_FORBIDDEN)
 
 /* --- what there is -------------------------------------------------------------------------- */
 
@@ -104,6 +106,104 @@ static const struct mirrored *find_own(const struct deciding *d, struct prefix *
 		*ret = block.block;
 	}
 	return found;
+}
+
+/* --- whose it is ---------------------------------------------------------------------------- */
+
+static enum lease_verdict check_lease(struct deciding *d, const struct block *block)
+{
+	const char *owner = block->lease.owner ?: "";
+	char subnet[PREFIX_TEXT], address[ADDRESS_TEXT];
+
+	if (lease_caller_may(d->caller, &block->lease))
+		return LEASE_DO;
+	prefix_print(&block->block, subnet);
+	address_print(&block->lease.public_ip, address);
+	if (owner[0])
+		return FORBID(d, "the lease of %s for %s belongs to %s, not to %s", subnet, address,
+			      owner, d->caller->owner);
+	return FORBID(d,
+		      "the lease of %s has no owner yet: it is bound to the client that renews it "
+		      "from %s, and this one is %s",
+		      subnet, address, d->caller->owner);
+}
+
+/* Of an address that holds leases, in any network: its node record is one. Of a new one: without
+ * certificates nobody speaks for another address. */
+static enum lease_verdict check_holder(struct deciding *d)
+{
+	char address[ADDRESS_TEXT];
+	bool holds = false;
+
+	MIRROR_EACH(d->mirror, e, KEYS_BLOCK) {
+		AUTO_DONE(block_done) struct block block = { 0 };
+		enum lease_verdict r;
+		struct key key;
+
+		if (!e->note || strcmp(e->note, d->holder) != 0 ||
+		    block_decode(KV_ARGS(&e->kv), &block, NULL) < 0 ||
+		    !block.lease.public_ip.family || key_parse(e->kv.key, &key) < 0)
+			continue;
+		block.block = key.block;
+		r = check_lease(d, &block);
+		if (r != LEASE_DO)
+			return r;
+		holds = true;
+	}
+	if (holds || d->caller->certified || d->caller->operator_ ||
+	    address_compare(&d->caller->peer, &d->wish->public_ip) == 0)
+		return LEASE_DO;
+	return FORBID(d,
+		      "PublicIP %s is not the address of the client, %s: without certificates a "
+		      "client gets leases for its own address only. Connect from that address, use "
+		      "--lease-client-ca, or name a trusted proxy by --lease-operator",
+		      address_print(&d->wish->public_ip, address), d->caller->owner);
+}
+
+/* Subnets that the client has in the network, beside this one. */
+static enum lease_verdict check_quota(struct deciding *d, const struct prefix *subnet)
+{
+	const char *owner = d->caller->owner;
+	char beginning[KEY_TEXT], text[PREFIX_TEXT] = "";
+	uint32_t n = 0;
+
+	if (d->caller->operator_ || keys_of_blocks(beginning, d->call->network) < 0)
+		return LEASE_DO;
+	MIRROR_EACH(d->mirror, e, beginning) {
+		AUTO_DONE(block_done) struct block block = { 0 };
+		struct key key;
+
+		/* A look at the text first: a pool has thousands of blocks. */
+		if (!strstr(e->kv.value, owner) && (!e->note || strcmp(e->note, d->holder) != 0))
+			continue;
+		if (block_decode(KV_ARGS(&e->kv), &block, NULL) < 0 ||
+		    !block.lease.public_ip.family || key_parse(e->kv.key, &key) < 0 ||
+		    prefix_compare(&key.block, subnet) == 0)
+			continue;
+		if (strcmp(block.lease.owner ?: "", owner) != 0 &&
+		    strcmp(block.node ?: "", d->holder) != 0)
+			continue;
+		prefix_print(&key.block, text);
+		n++;
+	}
+	if (n < d->caller->quota)
+		return LEASE_DO;
+	return FORBID(
+		d,
+		"%s has %u leases already, such as %s, and --lease-quota allows %u: delete "
+		"one (`roostctl lease delete %s`), give each client a certificate of its own, "
+		"or raise --lease-quota",
+		owner, n, text, d->caller->quota, text);
+}
+
+static enum lease_verdict check_operator(struct deciding *d)
+{
+	if (d->caller->operator_)
+		return LEASE_DO;
+	return FORBID(d,
+		      "reservations are for operators, and %s is none: start the controllers with "
+		      "--lease-operator %s if it should be",
+		      d->caller->owner, d->caller->owner);
 }
 
 /* --- parts of the plan ---------------------------------------------------------------------- */
@@ -317,6 +417,7 @@ static void fill_lease(const struct deciding *d, struct block *block, bool reser
 	block->lease.public_ip = d->wish->public_ip;
 	block->lease.backend_type = d->wish->backend_type;
 	block->lease.backend_data = d->wish->backend_data;
+	block->lease.owner = lease_caller_binds(d->caller, block->lease.owner);
 	block->lease.revoked = false;
 	if (reserved)
 		block->lease.expires[0] = '\0';
@@ -340,6 +441,9 @@ static enum lease_verdict claim(struct deciding *d, const struct prefix *subnet,
 
 	if (any && lease_view_recovering(d->view))
 		return REFUSE(d, WENT_BACK);
+	r = check_quota(d, subnet);
+	if (r != LEASE_DO)
+		return r;
 	memcpy(block.claimed, d->clock->now, sizeof(block.claimed));
 	fill_lease(d, &block, d->call->verb == LEASE_RESERVE);
 	begin(d, d->holder);
@@ -545,6 +649,9 @@ static enum lease_verdict give_back(struct deciding *d, bool again)
 	}
 	if (!e)
 		return r;
+	r = check_lease(d, &block);
+	if (r != LEASE_DO)
+		return r;
 	d->ret->block = block.block;
 	begin(d, block.node);
 	plan_if_seen(d->plan, d->mirror, "recovery");
@@ -571,15 +678,16 @@ static enum lease_verdict unreserve(struct deciding *d)
 }
 
 enum lease_verdict lease_decide(const struct lease_view *view, const struct lease_call *call,
-				const struct lease_wish *wish, const struct lease_clock *clock,
-				bool again, lease_busy_fn *busy, void *arg,
-				struct lease_decision *ret, struct err *err)
+				const struct lease_wish *wish, const struct lease_caller *caller,
+				const struct lease_clock *clock, bool again, lease_busy_fn *busy,
+				void *arg, struct lease_decision *ret, struct err *err)
 {
 	struct deciding d = {
 		.view = view,
 		.mirror = &view->mirror,
 		.call = call,
 		.wish = wish ?: &nothing,
+		.caller = caller,
 		.clock = clock,
 		.pool = lease_view_pool(view, call->network),
 		.busy = busy,
@@ -588,9 +696,17 @@ enum lease_verdict lease_decide(const struct lease_view *view, const struct leas
 		.ret = ret,
 		.err = err,
 	};
+	enum lease_verdict r = LEASE_DO;
 
+	if (call->verb == LEASE_RESERVE || call->verb == LEASE_UNRESERVE)
+		r = check_operator(&d);
 	if (wish)
 		lease_holder_name(&wish->public_ip, d.holder);
+	/* Who gives back names only the subnet. */
+	if (d.wish->public_ip.family && r == LEASE_DO)
+		r = check_holder(&d);
+	if (r != LEASE_DO)
+		return r;
 	if (lease_view_recovering(view) &&
 	    (!d.recovery[0] || (call->verb != LEASE_ACQUIRE && call->verb != LEASE_RENEW)))
 		return REFUSE(&d, WENT_BACK);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "controller/leases/lease_api.h"
+#include "controller/leases/lease_caller.h"
 #include "controller/leases/lease_view.h"
 #include "controller/state/plan.h"
 
@@ -24,8 +25,9 @@ struct lease_clock {
 };
 
 enum lease_verdict {
-	LEASE_DO,      /* the plan, then the answer */
-	LEASE_REFUSED, /* for good, or until somebody does something: err says what */
+	LEASE_DO,        /* the plan, then the answer */
+	LEASE_REFUSED,   /* for good, or until somebody does something: err says what */
+	LEASE_FORBIDDEN, /* to this client: err says why */
 	LEASE_NO_MEMORY
 };
 
@@ -44,6 +46,6 @@ void lease_decision_done(struct lease_decision *d);
  */
 typedef bool lease_busy_fn(const char *network, const struct prefix *block, void *arg);
 enum lease_verdict lease_decide(const struct lease_view *view, const struct lease_call *call,
-				const struct lease_wish *wish, const struct lease_clock *clock,
-				bool again, lease_busy_fn *busy, void *arg,
-				struct lease_decision *ret, struct err *err);
+				const struct lease_wish *wish, const struct lease_caller *caller,
+				const struct lease_clock *clock, bool again, lease_busy_fn *busy,
+				void *arg, struct lease_decision *ret, struct err *err);

@@ -11,6 +11,8 @@ static const struct lease_clock the_clock = {
 	.now = THEN, .expires = LATER, .recent = RECENT, .token = "t", .seconds = 1000
 };
 static int64_t counted_on; /* by who renews */
+/* Who asks; family 0: an operator. */
+static struct lease_caller caller;
 static const char *busy_block = "";
 
 static bool is_busy(const char *network, const struct prefix *block, void *arg)
@@ -43,8 +45,9 @@ static enum lease_verdict decide(enum lease_verb verb, const char *subnet, const
 	wish.mac = (struct mac){ { 2, 0, 0, 0, 0, (uint8_t)(wish.public_ip.bytes[3] + 4) } };
 	if (posted)
 		wish.mac = *posted;
-	return lease_decide(view, &call, ip ? &wish : NULL, &the_clock, again, is_busy, NULL, d,
-			    err);
+	if (!caller.owner[0])
+		caller.operator_ = true;
+	return lease_decide(view, &call, &wish, &caller, &the_clock, again, is_busy, NULL, d, err);
 }
 
 static void expect_plan(enum lease_verb verb, const char *subnet, const char *ip, const char *want)
@@ -222,6 +225,202 @@ static void what_is_another_s_is_refused(void **unused)
 	expect_refused(LEASE_ACQUIRE, NULL, "192.0.2.8", "is not a holder of leases");
 }
 
+/* --- whose a lease is ------------------------------------------------------------------------- */
+
+static void ask_as(const char *peer, const char *certified, uint32_t quota)
+{
+	struct address address;
+
+	assert_int_equal(address_parse(peer, &address), 0);
+	caller = (struct lease_caller){ .quota = quota };
+	lease_caller_set(&caller, &address, certified, "CN:ops");
+}
+
+static int as_operator(void **unused)
+{
+	caller = (struct lease_caller){ .quota = 0 };
+	return world_teardown(NULL);
+}
+
+static void expect_forbidden(enum lease_verb verb, const char *subnet, const char *ip,
+			     const char *sentence)
+{
+	AUTO_DONE(lease_decision_done) struct lease_decision d = { 0 };
+	struct err err;
+
+	lease_view_settle(view);
+	assert_int_equal(decide(verb, subnet, ip, false, &d, &err), LEASE_FORBIDDEN);
+	assert_int_equal(d.plans.n, 0);
+	if (!strstr(err.text, sentence))
+		assert_string_equal(err.text, sentence);
+}
+
+#define OWNED(ip, by)                                                                              \
+	"{\"node\":\"lease-" ip                                                                    \
+	"\",\"pool\":\"over\",\"token\":\"t\",\"lease\":{\"publicIP\":\"" ip                       \
+	"\",\"backendType\":\"vxlan\",\"expires\":\"" THEN "\",\"owner\":\"" by "\"}}"
+
+#define V "192.0.2.5"
+
+static void expect_all_forbidden(const char *sentence)
+{
+	expect_forbidden(LEASE_ACQUIRE, NULL, V, sentence);
+	expect_forbidden(LEASE_RENEW, "10.5.1.0/24", V, sentence);
+	expect_forbidden(LEASE_REVOKE, "10.5.1.0/24", NULL, sentence);
+}
+
+static void without_certificates_a_lease_is_its_address_s(void **unused)
+{
+	static const char *const bound[] = { "put " A, "\"owner\":\"address:" V "\"", NULL };
+
+	begin();
+	ask_as("192.0.2.66", "", 1);
+	expect_forbidden(LEASE_ACQUIRE, NULL, V,
+			 "PublicIP " V " is not the address of the client, "
+			 "address:192.0.2.66");
+	expect_forbidden(LEASE_RENEW, "10.5.1.0/24", V, "is not the address of the client");
+	ask_as(V, "", 1);
+	expect_written(LEASE_ACQUIRE, NULL, V,
+		       (const char *const[]){ "\"owner\":\"address:" V "\"", NULL });
+	put(A, OWNED(V, "address:" V));
+	also("node/lease-" V, HOLDER(V));
+	expect_written(LEASE_ACQUIRE, NULL, V, bound);
+	expect_written(LEASE_RENEW, "10.5.1.0/24", V, bound);
+	expect_written(LEASE_REVOKE, "10.5.1.0/24", NULL,
+		       (const char *const[]){ "delete " A, NULL });
+	ask_as("192.0.2.66", "", 1);
+	expect_all_forbidden("the lease of 10.5.1.0/24 for " V " belongs to address:" V
+			     ", not to address:192.0.2.66");
+	/* Nor by way of another network, whose leases share the holder's record. */
+	put(A, NULL);
+	put("block/other/10.5.1.0-24", OWNED(V, "address:" V));
+	expect_forbidden(LEASE_ACQUIRE, NULL, V, "belongs to address:" V);
+}
+
+static void a_lease_without_an_owner_is_bound_to_the_address_that_it_names(void **unused)
+{
+	begin();
+	put(A, LEASE(V, THEN));
+	also("node/lease-" V, HOLDER(V));
+	ask_as("192.0.2.66", "", 1);
+	expect_all_forbidden("has no owner yet");
+	ask_as("192.0.2.66", "DNS:thief", 1);
+	expect_all_forbidden("has no owner yet");
+	ask_as(V, "", 1);
+	expect_written(LEASE_RENEW, "10.5.1.0/24", V,
+		       (const char *const[]){ "\"owner\":\"address:" V "\"", NULL });
+	ask_as(V, "DNS:n5", 1);
+	expect_written(LEASE_RENEW, "10.5.1.0/24", V,
+		       (const char *const[]){ "\"owner\":\"DNS:n5\"", NULL });
+	/* Behind address translation a certificate for the address proves it too. */
+	ask_as("198.51.100.1", "IP:" V, 1);
+	expect_written(LEASE_RENEW, "10.5.1.0/24", V,
+		       (const char *const[]){ "\"owner\":\"IP:" V "\"", NULL });
+}
+
+static void with_certificates_a_lease_is_its_name_s(void **unused)
+{
+	begin();
+	put(A, OWNED(V, "DNS:n5"));
+	also("node/lease-" V, HOLDER(V));
+	/* Another valid certificate, even at the same address; and no certificate at all. */
+	ask_as(V, "DNS:thief", 1);
+	expect_all_forbidden("belongs to DNS:n5, not to DNS:thief");
+	ask_as(V, "", 1);
+	expect_all_forbidden("belongs to DNS:n5");
+	ask_as("198.51.100.1", "DNS:n5", 1);
+	expect_written(LEASE_RENEW, "10.5.1.0/24", V,
+		       (const char *const[]){ "\"owner\":\"DNS:n5\"", NULL });
+	/* Certificates came after the lease: the same client has one now. */
+	put(A, OWNED(V, "address:" V));
+	ask_as("192.0.2.66", "DNS:thief", 1);
+	expect_all_forbidden("belongs to address:" V);
+	ask_as(V, "DNS:n5", 1);
+	expect_written(LEASE_RENEW, "10.5.1.0/24", V,
+		       (const char *const[]){ "\"owner\":\"DNS:n5\"", NULL });
+}
+
+static void a_client_has_a_quota(void **unused)
+{
+	begin();
+	put("block/default/10.5.2.0-24", OWNED("192.0.2.6", "DNS:n5"));
+	also("node/lease-192.0.2.6", HOLDER("192.0.2.6"));
+	ask_as(V, "DNS:n5", 1);
+	expect_forbidden(LEASE_ACQUIRE, NULL, V,
+			 "DNS:n5 has 1 leases already, such as 10.5.2.0/24, and --lease-quota "
+			 "allows 1");
+	expect_forbidden(LEASE_RENEW, "10.5.1.0/24", V, "--lease-quota allows 1");
+	/* What it has it renews. */
+	expect_written(LEASE_RENEW, "10.5.2.0/24", "192.0.2.6",
+		       (const char *const[]){ "put block/default/10.5.2.0-24", NULL });
+	caller.quota = 2;
+	expect_written(LEASE_ACQUIRE, NULL, V, (const char *const[]){ "DNS:n5", NULL });
+	/* Also of leases from before there were owners. */
+	put("block/default/10.5.2.0-24", LEASE(V, THEN));
+	ask_as(V, "", 1);
+	expect_forbidden(LEASE_RENEW, "10.5.1.0/24", V, "--lease-quota");
+}
+
+static void reservations_are_for_operators(void **unused)
+{
+	begin();
+	ask_as(V, "DNS:n5", 9);
+	expect_forbidden(LEASE_RESERVE, "10.5.1.0/24", V, "--lease-operator DNS:n5");
+	put(A, RESERVED(V));
+	expect_forbidden(LEASE_UNRESERVE, "10.5.1.0/24", NULL, "reservations are for operators");
+	/* He owns nothing that he makes for others. */
+	put(A, OWNED(V, "DNS:n5"));
+	also("node/lease-" V, HOLDER(V));
+	ask_as("192.0.2.66", "CN:ops", 1);
+	expect_written(LEASE_RESERVE, "10.5.1.0/24", V,
+		       (const char *const[]){ "\"owner\":\"DNS:n5\"", NULL });
+	expect_written(LEASE_REVOKE, "10.5.1.0/24", NULL,
+		       (const char *const[]){ "delete " A, NULL });
+	expect_plan(LEASE_RESERVE, "10.5.7.0/24", "192.0.2.7",
+		    "if recovery absent\n"
+		    "if block/default/10.5.7.0-24 absent\n"
+		    "if node/lease-192.0.2.7 absent\n"
+		    "if extent/default/over absent\n"
+		    "if extent/default/* before 5\n"
+		    "put block/default/10.5.7.0-24 "
+		    "{\"node\":\"lease-192.0.2.7\",\"pool\":\"over\",\"token\":\"t\",\"claimed\":"
+		    "\"" THEN "\",\"lease\":{\"publicIP\":\"192.0.2.7\",\"backendType\":\"vxlan\","
+		    "\"backendData\":{\"VNI\":1}}}\n"
+		    "put host/lease-192.0.2.7/ipv4/block/default/10.5.7.0-24 " INDEX "\n"
+		    "put node/lease-192.0.2.7 "
+		    "{\"ipv4\":\"192.0.2.7/32\",\"machine\":\"lease\",\"boot\":\"lease\",\"vtep\":{"
+		    "\"mac\":\"02:00:00:00:00:0b\"}}\n"
+		    "put extent/default/over " EXTENT "\n");
+}
+
+static void names_of_operators_are_checked(void **unused)
+{
+	static const char *const good[] = { "CN:ops", "URI:spiffe://a/b", "DNS:a.b,IP:192.0.2.1",
+					    "address:127.0.0.1,address:fd00::1" };
+	static const char *const bad[] = { "",
+					   "ops",
+					   "CN:",
+					   "CN:a b",
+					   "DNS:a,",
+					   ",DNS:a",
+					   "address:127.0.0.01",
+					   "IP:fd00:0::1",
+					   "address:n1" };
+	struct err err;
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		assert_int_equal(lease_operators_check(good[i], &err), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(lease_operators_check(bad[i], &err), -EINVAL);
+	/* Whole names only. */
+	ask_as(V, "CN:op", 1);
+	assert_false(caller.operator_);
+	ask_as(V, "CN:ops", 1);
+	assert_true(caller.operator_);
+	ask_as(V, "CN:ops2", 1);
+	assert_false(caller.operator_);
+}
+
 #define OWN(expires, more)                                                                         \
 	"{\"node\":\"lease-192.0.2.5\",\"pool\":\"over\",\"token\":\"t\",\"lease\":{\"publicIP\":" \
 	"\"192.0.2.5\",\"backendType\":\"vxlan\",\"backendData\":{\"VNI\":1},\"expires\":"         \
@@ -328,6 +527,7 @@ static void what_is_gone_after_a_try_was_given_back(void **unused)
 	assert_string_equal(d.answer, "");
 }
 
+#define OWNED_BY(test)  cmocka_unit_test_setup_teardown(test, world_setup, as_operator)
 #define WITH_VIEW(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 
 #define SPOKEN                                                                                     \
@@ -405,6 +605,12 @@ int main(void)
 		WITH_VIEW(a_renewal_that_changes_nothing_only_reads),
 		WITH_VIEW(what_was_taken_back_is_kept_for_its_holder),
 		WITH_VIEW(a_lost_block_is_kept_for_its_holder),
+		OWNED_BY(without_certificates_a_lease_is_its_address_s),
+		OWNED_BY(a_lease_without_an_owner_is_bound_to_the_address_that_it_names),
+		OWNED_BY(with_certificates_a_lease_is_its_name_s),
+		OWNED_BY(a_client_has_a_quota),
+		OWNED_BY(reservations_are_for_operators),
+		OWNED_BY(names_of_operators_are_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

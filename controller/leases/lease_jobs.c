@@ -34,10 +34,11 @@
 #define RECENT_MAX_S 60
 #define SLOW_MS      2000
 /* So many in a row are no lost answers; over when none came for CALM_MS. */
-#define REPEATS_WARN 3
-#define CALM_MS      300000
-#define REPEATERS    64
-#define HEALTH_STORM "lease-renewals"
+#define REPEATS_WARN     3
+#define CALM_MS          300000
+#define REPEATERS        64
+#define HEALTH_STORM     "lease-renewals"
+#define HEALTH_FORBIDDEN "lease-forbidden"
 
 enum state { QUEUED, SENT, AGAIN, APPLIED };
 
@@ -47,6 +48,7 @@ struct job {
 	struct serve_request *request;
 	struct lease_call call;
 	struct lease_wish wish;
+	struct lease_caller caller;
 	enum state state;
 	unsigned tries;
 	bool repeated, slowed;
@@ -71,7 +73,7 @@ struct lease_jobs {
 		uint64_t hash;
 		unsigned n;
 	} repeaters[REPEATERS];
-	struct timer calm;
+	struct timer calm, forbidden; /* when both parts of health end */
 };
 
 static void job_free(struct job *j)
@@ -100,6 +102,13 @@ static void on_calm(void *arg)
 	health_clear(j->o->health, HEALTH_STORM);
 }
 
+static void on_forbidden_over(void *arg)
+{
+	struct lease_jobs *j = arg;
+
+	health_clear(j->o->health, HEALTH_FORBIDDEN);
+}
+
 int lease_jobs_new(const struct lease_server_options *options, const struct lease_view *view,
 		   struct lease_jobs **ret)
 {
@@ -112,6 +121,7 @@ int lease_jobs_new(const struct lease_server_options *options, const struct leas
 	TAILQ_INIT(&j->list);
 	j->tick = (struct timer){ .fn = on_tick, .arg = j };
 	j->calm = (struct timer){ .fn = on_calm, .arg = j };
+	j->forbidden = (struct timer){ .fn = on_forbidden_over, .arg = j };
 	*ret = j;
 	return 0;
 }
@@ -124,6 +134,7 @@ void lease_jobs_free(struct lease_jobs *j)
 		job_free(TAILQ_FIRST(&j->list));
 	timer_clear(j->o->timers, &j->tick);
 	timer_clear(j->o->timers, &j->calm);
+	timer_clear(j->o->timers, &j->forbidden);
 	free(j);
 }
 
@@ -160,6 +171,27 @@ static void refuse(struct job *j, const char *why)
 	j->jobs->stats.refused++;
 	log_debug("lease", "refused: %s", why);
 	serve_reply_error(j->request, 500, CNI_CODE_IO, NULL, "%s", why);
+	job_free(j);
+}
+
+/* The first of a series stays in health, so that no client can fill the log. */
+void lease_jobs_forbid(struct lease_jobs *jobs, const struct lease_caller *caller, const char *why)
+{
+	char peer[ADDRESS_TEXT];
+
+	jobs->stats.forbidden++;
+	log_debug("lease", "forbidden: %s", why);
+	timer_set(jobs->o->timers, &jobs->forbidden, CALM_MS, CALM_MS / 10);
+	if (!health_reason(jobs->o->health, HEALTH_FORBIDDEN))
+		health_set(jobs->o->health, HEALTH_FORBIDDEN, LOG_LEVEL_WARNING,
+			   "a request from %s was refused: %s", address_print(&caller->peer, peer),
+			   why);
+}
+
+static void forbid(struct job *j, const char *why)
+{
+	lease_jobs_forbid(j->jobs, &j->caller, why);
+	serve_reply_error(j->request, 403, CNI_CODE_CONFIG, NULL, "%s", why);
 	job_free(j);
 }
 
@@ -291,11 +323,13 @@ static void start(struct job *j)
 		unavailable(j, "cannot get a random number");
 		return;
 	}
-	verdict = lease_decide(jobs->view, &j->call, &j->wish, &clock, j->tries > 0, is_busy, j,
-			       &decision, &err);
+	verdict = lease_decide(jobs->view, &j->call, &j->wish, &j->caller, &clock, j->tries > 0,
+			       is_busy, j, &decision, &err);
 	if (verdict != LEASE_DO) {
 		if (verdict == LEASE_NO_MEMORY)
 			unavailable(j, err.text);
+		else if (verdict == LEASE_FORBIDDEN)
+			forbid(j, err.text);
 		else
 			refuse(j, err.text);
 		return;
@@ -322,6 +356,20 @@ static void start(struct job *j)
 		jobs->under_way++;
 }
 
+/* Whether another request of this client may have taken what its quota allows, unseen by the view. */
+static bool must_wait(const struct job *self)
+{
+	const struct job *j;
+
+	if (self->caller.operator_)
+		return false;
+	TAILQ_FOREACH(j, &self->jobs->list, entry)
+		if (j != self && (j->state == SENT || j->state == APPLIED) &&
+		    strcmp(j->caller.owner, self->caller.owner) == 0)
+			return true;
+	return false;
+}
+
 static void look_once(struct lease_jobs *jobs)
 {
 	uint64_t now = timers_now(jobs->o->timers);
@@ -334,10 +382,11 @@ static void look_once(struct lease_jobs *jobs)
 		if (j->state == APPLIED && (j->revision <= seen || now >= j->until))
 			answer(j);
 		else if ((j->state == QUEUED || (j->state == AGAIN && now >= j->until)) &&
-			 jobs->under_way < UNDER_WAY_MAX)
+			 jobs->under_way < UNDER_WAY_MAX && !must_wait(j))
 			start(j);
 		else
-			waits = waits || j->state == APPLIED || j->state == AGAIN;
+			waits = waits || j->state == APPLIED || j->state == AGAIN ||
+				jobs->under_way < UNDER_WAY_MAX;
 	}
 	if (waits && !jobs->tick.set)
 		timer_set(jobs->o->timers, &jobs->tick, TICK_MS, TICK_MS / 4);
@@ -358,7 +407,8 @@ void lease_jobs_look(struct lease_jobs *jobs)
 }
 
 void lease_jobs_add(struct lease_jobs *jobs, struct serve_request *request,
-		    const struct lease_call *call, struct lease_wish *wish)
+		    const struct lease_call *call, struct lease_wish *wish,
+		    const struct lease_caller *caller)
 {
 	struct job *j = calloc(1, sizeof(*j));
 
@@ -370,6 +420,7 @@ void lease_jobs_add(struct lease_jobs *jobs, struct serve_request *request,
 	j->jobs = jobs;
 	j->request = request;
 	j->call = *call;
+	j->caller = *caller;
 	j->wish = *wish;
 	*wish = (struct lease_wish){ 0 };
 	TAILQ_INSERT_TAIL(&jobs->list, j, entry);

@@ -30,13 +30,16 @@ void lease_jobs_free(struct lease_jobs *j);
 
 /* Takes the request and what the wish holds. */
 void lease_jobs_add(struct lease_jobs *j, struct serve_request *request,
-		    const struct lease_call *call, struct lease_wish *wish);
+		    const struct lease_call *call, struct lease_wish *wish,
+		    const struct lease_caller *caller);
+/* A client was refused what belongs to another: counted, and named in health. */
+void lease_jobs_forbid(struct lease_jobs *j, const struct lease_caller *caller, const char *why);
 /* The view has moved on. */
 void lease_jobs_look(struct lease_jobs *j);
 
 struct lease_jobs_stats {
 	uint64_t acquired, renewed, revoked, reserved; /* done */
-	uint64_t refused, unavailable;                 /* answered 500 and 503 */
+	uint64_t refused, unavailable, forbidden;      /* answered 500, 503 and 403 */
 	uint64_t repeated;                             /* renewals that changed nothing */
 	uint64_t again;                                /* transactions that met a change */
 	size_t waiting;

@@ -17,7 +17,10 @@
 /* A long poll is a short request that waits for hours. */
 #define CLIENT_MEMORY 4096U
 #define CLIENT_IDLE_S 300U
-#define BODY_MAX      16384U
+#define CLIENT_HEAD_S 20U
+/* Within this time an expired certificate is out, whatever its client waits for. */
+#define CLIENT_AGE_S 3600U
+#define BODY_MAX     16384U
 
 struct listener {
 	struct lease_server *server;
@@ -177,10 +180,22 @@ static void change(struct lease_server *s, struct serve_request *request,
 		   const struct lease_call *call)
 {
 	AUTO_DONE(lease_wish_done) struct lease_wish wish = { 0 };
+	struct lease_caller caller = { .quota = s->o.quota };
+	char certified[SERVE_NAME_TEXT];
 	struct err err = { "" };
+	struct address peer;
 	const char *body;
 	size_t len;
+	int r;
 
+	serve_peer(request, &peer);
+	r = serve_certified(request, certified, &err);
+	lease_caller_set(&caller, &peer, certified, s->o.operators);
+	if (r < 0) {
+		lease_jobs_forbid(s->jobs, &caller, err.text);
+		serve_reply_error(request, 403, 7, NULL, "%s", err.text);
+		return;
+	}
 	body = serve_body(request, &len);
 	if (call->verb == LEASE_ACQUIRE || call->verb == LEASE_RENEW ||
 	    call->verb == LEASE_RESERVE) {
@@ -190,7 +205,7 @@ static void change(struct lease_server *s, struct serve_request *request,
 			return;
 		}
 	}
-	lease_jobs_add(s->jobs, request, call, &wish);
+	lease_jobs_add(s->jobs, request, call, &wish, &caller);
 }
 
 static void on_request(struct serve_request *request, void *arg)
@@ -269,6 +284,9 @@ static int listen_on(struct listener *l)
 		.max_connections = clients_max(),
 		.connection_memory = CLIENT_MEMORY,
 		.idle_s = CLIENT_IDLE_S,
+		.head_s = CLIENT_HEAD_S,
+		.age_s = CLIENT_AGE_S,
+		.replace_quiet = true,
 		.max_body = BODY_MAX,
 		.tls = s->tls,
 	};
@@ -340,6 +358,19 @@ int lease_listen_check(const char *text, struct err *err)
 	return each_address(text, check_one, NULL, err);
 }
 
+static int check_local(const char *address, void *arg, struct err *err)
+{
+	struct listen_address at;
+	int r = listen_address_parse(address, &at, err);
+
+	return r < 0 || address_is_loopback(&at.address) ? r : -EADDRNOTAVAIL;
+}
+
+bool lease_listen_is_local(const char *text)
+{
+	return each_address(text, check_local, NULL, NULL) == 0;
+}
+
 static int add_listener(const char *address, void *arg, struct err *err)
 {
 	struct lease_server *s = arg;
@@ -349,11 +380,12 @@ static int add_listener(const char *address, void *arg, struct err *err)
 
 	if (r < 0)
 		return r;
-	if (!s->tls && !address_is_loopback(&at.address))
-		log_warning("lease",
-			    "%s has no TLS: anyone who can connect can take and delete leases; set "
-			    "--lease-cert, --lease-key and --lease-client-ca",
-			    address);
+	if (!s->o.files.client_ca[0] && !address_is_loopback(&at.address))
+		log_warning(
+			"lease",
+			"%s asks for no client certificates: every machine that can connect gets "
+			"a lease for its address; set --lease-client-ca",
+			address);
 	l->server = s;
 	snprintf(l->address, sizeof(l->address), "%s", address);
 	l->again = (struct timer){ .fn = try_listen, .arg = l };
@@ -421,9 +453,12 @@ void lease_server_reload(struct lease_server *s)
 		return;
 	if (serve_tls_reload(s->tls, &err) < 0)
 		health_set(s->o.health, "lease-certificate", LOG_LEVEL_ERROR,
-			   "%s; the previous certificate stays in use", err.text);
+			   "%s; the previous certificate, CA and CRL stay in use", err.text);
 	else
 		health_clear(s->o.health, "lease-certificate");
+	for (size_t i = 0; i < s->n_listeners; i++)
+		if (s->listeners[i].serve && s->o.files.client_ca[0])
+			serve_recheck(s->listeners[i].serve);
 }
 
 void lease_server_metrics(const struct lease_server *s, struct metrics *m)
@@ -454,9 +489,11 @@ void lease_server_metrics(const struct lease_server *s, struct metrics *m)
 	metrics_count(m, LABELS({ "kind", "revoked" }), stats.revoked);
 	metrics_count(m, LABELS({ "kind", "reserved" }), stats.reserved);
 	metrics_family(m, "roost_lease_refusals_total", METRIC_COUNTER,
-		       "Requests that were refused: invalid, for good, or temporarily.");
+		       "Requests that were refused: invalid, for good, of another client, "
+		       "or temporarily.");
 	metrics_count(m, LABELS({ "reason", "bad-request" }), s->refused);
 	metrics_count(m, LABELS({ "reason", "refused" }), stats.refused);
+	metrics_count(m, LABELS({ "reason", "forbidden" }), stats.forbidden);
 	metrics_count(m, LABELS({ "reason", "unavailable" }), stats.unavailable);
 	metrics_one(m, "roost_lease_conflicts_total", METRIC_COUNTER,
 		    "Transactions for clients that met a change and were decided again.",

@@ -47,8 +47,12 @@ class Answer(typing.NamedTuple):
 
 
 class LeaseServer(Controller):
-    def __init__(self, node, build, etcd, *flags):
-        super().__init__(node, build, etcd, "--lease-listen", f"127.0.0.1:{PORT}", *flags)
+    """On loopback its clients are the tests, each of which speaks for many nodes."""
+
+    def __init__(self, node, build, etcd, *flags, address="127.0.0.1"):
+        self.address = address
+        own = () if "--lease-operator" in flags else ("--lease-operator", "address:127.0.0.1")
+        super().__init__(node, build, etcd, "--lease-listen", f"{address}:{PORT}", *own, *flags)
 
     def start_plainly(self):
         """Without a look whether it answers."""
@@ -80,15 +84,17 @@ class Poll:
 
 
 class LeaseClient:
-    def __init__(self, server, network="_", tls=None):
+    def __init__(self, server, network="_", tls=None, node=None):
         self.server, self.base, self.tls = server, f"/v1/{network}", tls
+        self.node = node or server.node
 
     def connect(self, timeout=20):
-        sock = self.server.node.socket(socket.AF_INET, socket.SOCK_STREAM)
+        address = self.server.address
+        sock = self.node.socket(socket.AF_INET, socket.SOCK_STREAM)
         sock.settimeout(timeout)
-        sock.connect(("127.0.0.1", PORT))
-        c = http.client.HTTPConnection("127.0.0.1", PORT)
-        c.sock = self.tls.wrap_socket(sock, server_hostname="127.0.0.1") if self.tls else sock
+        sock.connect((address, PORT))
+        c = http.client.HTTPConnection(address, PORT)
+        c.sock = self.tls.wrap_socket(sock, server_hostname=address) if self.tls else sock
         return c
 
     @staticmethod

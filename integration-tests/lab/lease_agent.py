@@ -23,10 +23,14 @@ class LeaseServers(list):
         self.addresses = [etcd.join(node) for node in nodes]
         if tls:
             self.authority = Authority(lab, "leases")
-            self.client = self.authority.issue("lease-client", usage="clientAuth")
+            # One for all agents, which therefore are one owner.
+            self.client = self.authority.issue("lease-client", dns=["nodes.lab"],
+                                               usage="clientAuth")
             own = self.authority.issue("lease-server", addresses=self.addresses)
             flags += ("--lease-cert", own.cert, "--lease-key", own.key,
-                      "--lease-client-ca", self.authority.cert)
+                      "--lease-client-ca", self.authority.cert, "--lease-quota", "64")
+        else:
+            flags += ("--lease-allow-anonymous",)
         super().__init__(
             Controller(node, build, etcd, "--lease", "2", "--lease-listen", f"{address}:{PORT}",
                        *flags).start()

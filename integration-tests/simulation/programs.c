@@ -364,8 +364,10 @@ struct process *process_controller(unsigned which)
 		.store = election.store,
 		.prefix = SIM_PREFIX,
 		.listen = which ? "192.0.2.102:10253" : "192.0.2.101:10253",
-		.files = { "", "", "" },
+		.files = { "", "", "", "" },
 		.ttl = sim.lease_ttl,
+		.operators = "",
+		.quota = 2,
 	};
 	struct err err = { "" };
 	struct pass *pass;

@@ -249,6 +249,27 @@ const char *serve_query(const struct serve_request *q, const char *name)
 	return strcmp(name, "next") == 0 && q->next[0] ? q->next : NULL;
 }
 
+/* By the address that its agent posts. */
+void serve_peer(const struct serve_request *q, struct address *ret)
+{
+	char text[ADDRESS_TEXT];
+
+	snprintf(text, sizeof(text), "192.0.2.%u", q->machine->index + 1);
+	if (address_parse(text, ret) < 0)
+		abort();
+}
+
+int serve_certified(const struct serve_request *q, char name[static SERVE_NAME_TEXT],
+		    struct err *err)
+{
+	name[0] = '\0';
+	return 0;
+}
+
+void serve_recheck(struct serve *s)
+{
+}
+
 void wire_reply(struct serve_request *q, unsigned status, const char *body)
 {
 	struct http_call *c = q->call;

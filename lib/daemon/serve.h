@@ -105,7 +105,7 @@ void serve_peer(const struct serve_request *request, struct address *ret);
  * in this order; "" without client_ca. -EACCES with a sentence: it is not valid any more (files may
  * have been read again since the handshake), or names nobody.
  */
-#define SERVE_NAME_TEXT 256
+#define SERVE_NAME_TEXT 254
 int serve_certified(const struct serve_request *request, char name[static SERVE_NAME_TEXT],
 		    struct err *err);
 /* The body as a JSON object; on failure the request has been answered 400 and is gone. */

@@ -114,12 +114,37 @@ static int check_pair(const struct serve_tls_files *files, struct identity *i, s
 
 /* --- whom to believe ------------------------------------------------------------------------ */
 
-static int load_crl(gnutls_x509_trust_list_t list, const char *path, struct err *err)
+struct authorities {
+	gnutls_x509_crt_t *v;
+	unsigned n;
+};
+
+static void authorities_done(struct authorities *a)
+{
+	for (unsigned i = 0; i < a->n; i++)
+		gnutls_x509_crt_deinit(a->v[i]);
+	gnutls_free(a->v);
+}
+
+/* By each alone: an old and a new authority may have one name, and the first would be taken. */
+static bool is_signed(gnutls_x509_crl_t crl, const struct authorities *by)
+{
+	for (unsigned i = 0; i < by->n; i++) {
+		unsigned status = 0;
+
+		if (gnutls_x509_crl_verify(crl, &by->v[i], 1, 0, &status) >= 0 && status == 0)
+			return true;
+	}
+	return false;
+}
+
+static int load_crl(gnutls_x509_trust_list_t list, const char *path, const struct authorities *by,
+		    struct err *err)
 {
 	AUTO(free) char *text = NULL;
 	gnutls_x509_crl_t *crls = NULL;
 	gnutls_datum_t data;
-	unsigned n = 0;
+	unsigned n = 0, given = 0;
 	size_t len;
 	int r = read_text(path, &text, &len, err);
 
@@ -129,21 +154,26 @@ static int load_crl(gnutls_x509_trust_list_t list, const char *path, struct err 
 	r = gnutls_x509_crl_list_import2(&crls, &n, &data, GNUTLS_X509_FMT_PEM, 0);
 	if (r < 0)
 		return refuse(err, path, r);
-	/* The list takes those that it accepts, and frees the others. */
-	r = gnutls_x509_trust_list_add_crls(list, crls, n, GNUTLS_TL_VERIFY_CRL, 0);
+	r = 0;
+	for (; r == 0 && given < n; given += r == 0) {
+		if (!is_signed(crls[given], by))
+			r = err_set(
+				err, -EINVAL,
+				"%s: a list is not signed by the clients' CA, or is out of date",
+				path);
+		else if (gnutls_x509_trust_list_add_crls(list, &crls[given], 1, 0, 0) < 0)
+			r = err_set(err, -ENOMEM, "out of memory");
+	}
+	for (; given < n; given++)
+		gnutls_x509_crl_deinit(crls[given]);
 	gnutls_free(crls);
-	if (r < 0)
-		return refuse(err, path, r);
-	if ((unsigned)r < n)
-		return err_set(err, -EINVAL,
-			       "%s: a list is not signed by the clients' CA, or is out of date",
-			       path);
-	return 0;
+	return r;
 }
 
 static int load_trust(const struct serve_tls_files *files, gnutls_x509_trust_list_t *ret,
 		      struct err *err)
 {
+	AUTO_DONE(authorities_done) struct authorities all = { .v = NULL };
 	gnutls_x509_trust_list_t list = NULL;
 	AUTO(free) char *text = NULL;
 	gnutls_datum_t data;
@@ -157,16 +187,16 @@ static int load_trust(const struct serve_tls_files *files, gnutls_x509_trust_lis
 	if (r < 0)
 		return r;
 	data = (gnutls_datum_t){ (unsigned char *)text, (unsigned)len };
+	r = gnutls_x509_crt_list_import2(&all.v, &all.n, &data, GNUTLS_X509_FMT_PEM, 0);
+	if (r < 0)
+		return refuse(err, files->client_ca, r);
 	r = gnutls_x509_trust_list_init(&list, 0);
 	if (r >= 0)
 		r = gnutls_x509_trust_list_add_trust_mem(list, &data, NULL, GNUTLS_X509_FMT_PEM, 0,
 							 0);
-	if (r <= 0)
-		r = refuse(err, files->client_ca, r ?: GNUTLS_E_NO_CERTIFICATE_FOUND);
-	else
-		r = files->client_crl && files->client_crl[0]
-			    ? load_crl(list, files->client_crl, err)
-			    : 0;
+	r = r < 0 ? refuse(err, files->client_ca, r) : 0;
+	if (r == 0 && files->client_crl && files->client_crl[0])
+		r = load_crl(list, files->client_crl, &all, err);
 	if (r == 0)
 		*ret = TAKE(list);
 	if (list)

@@ -289,6 +289,7 @@ struct block_lease {
 	const char *backend_type;
 	const char *backend_data; /* a JSON object as text; "": none */
 	char expires[TIME_TEXT];  /* "": never, a reservation */
+	const char *owner;        /* the client that may change it: "DNS:n5"; "": none is known */
 	/* Taken back, and kept for its former holder until then: nobody is shown it. */
 	bool revoked;
 };

@@ -10,6 +10,7 @@ static const struct field lease_fields[] = {
 	{ FIELD(block_lease, backend_type, "backendType", text), .check = word_check },
 	{ FIELD(block_lease, backend_data, "backendData", json), .max = LEASE_BACKEND_DATA_MAX },
 	{ FIELD(block_lease, expires, "expires", time) },
+	{ FIELD(block_lease, owner, "owner", text), .check = word_check },
 	{ FIELD(block_lease, revoked, "revoked", flag) },
 };
 
