@@ -19,7 +19,7 @@ class Authority:
         self.lab, self.name = lab, name
         self.cert, self.key = lab.dir / f"{name}.crt", lab.dir / f"{name}.key"
         self._request(self.cert, self.key, "/O=roost-lab/CN=lab authority",
-                      ["basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign"])
+                      ["basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign,cRLSign"])
 
     def issue(self, name, subject="/O=roost-lab", addresses=(), dns=(),
               usage="serverAuth,clientAuth"):
@@ -62,6 +62,23 @@ class Authority:
         self.lab.run(["openssl", "ca", "-batch", "-notext", "-config", config, "-cert", self.cert,
                       "-keyfile", self.key, "-startdate", "20200101000000Z", "-enddate", end,
                       "-in", request, "-out", made.cert])
+
+    def revoke(self, *certificates, name="revoked"):
+        """The list of what the authority takes back: a file."""
+        folder = self.lab.dir / f"crl-{self.name}"
+        folder.mkdir(exist_ok=True)
+        for file, text in (("index", ""), ("number", "01\n")):
+            if not (folder / file).exists():
+                (folder / file).write_text(text)
+        config, crl = folder / "openssl.cnf", self.lab.dir / f"{name}.crl"
+        config.write_text(f"[ca]\ndefault_ca=lab\n[lab]\ndatabase={folder}/index\n"
+                          f"crlnumber={folder}/number\ndefault_md=sha256\n"
+                          "default_crl_days=30\n")
+        ca = ["openssl", "ca", "-config", config, "-cert", self.cert, "-keyfile", self.key]
+        for made in certificates:
+            self.lab.run([*ca, "-revoke", made.cert])
+        self.lab.run([*ca, "-gencrl", "-out", crl])
+        return crl
 
     def _request(self, cert, key, subject, extensions, *more):
         # An own, empty configuration: the machine's openssl.cnf would add extensions.

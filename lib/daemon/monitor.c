@@ -49,15 +49,15 @@ static void try_start(void *arg)
 	int r = start(m);
 
 	if (r == 0) {
-		health_clear(m->o.health, "metrics");
-		log_info("metrics", "served on %s", m->o.address);
+		health_clear(m->o.health, m->o.flag);
+		log_info(m->o.flag, "served on %s", m->o.address);
 		return;
 	}
-	health_set(m->o.health, "metrics", LOG_LEVEL_ERROR,
-		   "cannot listen on --metrics %s: %s; nothing else is affected, it is tried again "
+	health_set(m->o.health, m->o.flag, LOG_LEVEL_ERROR,
+		   "cannot listen on --%s %s: %s; nothing else is affected, it is tried again "
 		   "every "
 		   "%d s: free the port (`ss -ltnp`), or choose another one",
-		   m->o.address, strerrordesc_np(-r), AGAIN_MS / 1000);
+		   m->o.flag, m->o.address, strerrordesc_np(-r), AGAIN_MS / 1000);
 	timer_set(m->o.timers, &m->again, AGAIN_MS, AGAIN_MS / 3);
 }
 
@@ -68,6 +68,7 @@ int monitor_new(const struct monitor_options *options, struct monitor **ret)
 	if (!m)
 		return -ENOMEM;
 	m->o = *options;
+	m->o.flag = options->flag ?: "metrics";
 	m->again = (struct timer){ .fn = try_start, .arg = m };
 	try_start(m);
 	*ret = m;

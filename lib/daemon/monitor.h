@@ -19,6 +19,7 @@ struct monitor_options {
 	sd_event *event;
 	struct timers *timers;
 	struct health *health;
+	const char *flag;    /* that named the address, and part of health; NULL: "metrics" */
 	const char *address; /* as listen_address_parse() takes it */
 	const struct serve_route *routes;
 	size_t n_routes;
