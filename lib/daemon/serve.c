@@ -128,11 +128,14 @@ static uint64_t link_due(const struct link *l)
 	const struct serve_config *o = &l->serve->o;
 	uint64_t limit = l->asked ? o->idle_s : o->head_s, due = l->since + limit * SECOND_US;
 
+	/* An old one ends with its last answer. */
+	uint64_t ends = l->old ? UINT64_MAX : l->ends;
+
 	if (l->ended)
 		return UINT64_MAX;
 	if (l->q)
-		return l->old ? UINT64_MAX : l->ends;
-	return due < l->ends ? due : l->ends;
+		return ends;
+	return due < ends ? due : ends;
 }
 
 /* The earliest of all; only ever moved forward by one connection. */
@@ -317,7 +320,7 @@ static int on_sweep(sd_event_source *source, uint64_t usec, void *arg)
 	/* No callback of the server frees a connection; that is libmicrohttpd's, when it runs. */
 	for (l = TAILQ_FIRST(&s->links); l; l = after) {
 		after = TAILQ_NEXT(l, entry);
-		if (link_due(l) <= now && now >= l->ends)
+		if (link_due(l) <= now && now >= l->ends && !l->old)
 			link_age(l);
 		else if (link_due(l) <= now)
 			link_end(l, SHUT_RDWR);
