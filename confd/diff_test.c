@@ -77,7 +77,7 @@ static void without_the_program_the_sentence_names_the_package(void **unused)
 {
 	struct diff_side a = { "a", "x\n", 2 }, b = { "b", "y\n", 2 };
 	AUTO(free) char *text = NULL;
-	AUTO(free) char *path = strdup(getenv("PATH"));
+	AUTO(free) char *path = strdup(getenv("PATH") ?: "/usr/bin");
 	struct err err = { "" };
 
 	setenv("PATH", "/nowhere", 1);

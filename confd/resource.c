@@ -325,7 +325,7 @@ static int read_file(const struct load *l, const char *path, const char *name, s
 	rc = resource_read(name, text, len, &r, err);
 	if (rc < 0)
 		return rc;
-	other = same_dest(&l->loaded, r.dest);
+	other = same_dest(&l->loaded, r.dest ?: "");
 	if (other)
 		return err_set(err, -EEXIST, "%s is already the file of %s", r.dest, other->name);
 	*ret = r;

@@ -165,6 +165,7 @@ static int read_block(struct ctl *ctl, struct ctl_kvs *kvs, const struct ctl_kv 
 	int r = ctl_read(ctl, KEYS_BLOCK, kvs, err);
 
 	r = r < 0 ? r : find_block(ctl, kvs, ret, err);
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): find_block() has set it */
 	return r < 0 ? r : block_decode(KV_ARGS((*ret)), ret_block, err);
 }
 

@@ -31,10 +31,10 @@ int etcd_ask(struct ctl *ctl, const char *path, struct tree *body, struct json_o
 	int r = tree_end_text(body, &text);
 
 	r = r ?: ctl_store(ctl, &store, err);
-	r = r
-		    ?: store_etcd_ask(store, path, text, ctl->timeout_ms, on_asked, &asked, &answer,
-				      NULL);
-	while (r >= 0 && asked.result > 0)
+	if (r < 0)
+		return r;
+	r = store_etcd_ask(store, path, text, ctl->timeout_ms, on_asked, &asked, &answer, NULL);
+	while (store && r >= 0 && asked.result > 0)
 		r = store->ops->turn(store, 1000);
 	r = r < 0 ? r : asked.result;
 	if (r == 0 && ret)

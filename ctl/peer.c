@@ -108,7 +108,8 @@ static int add_nodes_state(struct json_object *row, struct json_object *const *s
 		r = asprintf(&text, "no node has a session of it");
 	else if (use.left_out)
 		r = asprintf(&text, "up %lld/%lld, %lld left out: %s", (long long)use.up,
-			     (long long)(use.n + use.left_out), (long long)use.left_out, use.why);
+			     (long long)use.n + (long long)use.left_out, (long long)use.left_out,
+			     use.why);
 	else
 		r = asprintf(&text, "up %lld/%lld%s%s", (long long)use.up, (long long)use.n,
 			     use.down ? ", down on " : "", use.down ?: "");

@@ -312,7 +312,7 @@ WRONG = [
     ({"cidr": "10.1.0.0/24", "blockSize": 23}, "blockSize"),
     ({"cidr": "10.1.0.5/24"}, "cidr"),
     ({"cidr": "10.1.0.0/24", "rangeStart": "10.2.0.1"}, "rangeStart"),
-    ({"cidr": "fd00::/64"}, "blockSize"),
+    ({"cidr": "fd00::/64", "blockSize": 122}, "blockSize"),
     ({"cidr": "10.1.0.0/24", "nodeSelector": "zone =="}, "nodeSelector"),
     ({"blockSize": 26}, "cidr"),
     ({"cidr": "10.1.4.0/24"}, "a-old"),

@@ -119,7 +119,7 @@ int kernel_attach(struct kernel *k, const struct kernel_pod *pod, struct err *er
 
 	if (r < 0)
 		return r;
-	if (pod_link_is_doomed(l->link.group))
+	if (!l || pod_link_is_doomed(l->link.group))
 		return err_set(err, -EBUSY, "link %s is being destroyed", pod->link);
 	/* Only the full compare reads it; setting it costs less than asking. */
 	l->link.known |= CONF_BIT(CONF_PROXY_DELAY);
@@ -188,7 +188,7 @@ int kernel_detach(struct kernel *k, const struct kernel_pod *pod, struct err *er
 	if (r == 0 && applied.failed)
 		r = err_set(err, first_error(&gone), "%s", applied.why.text);
 	/* Out of routing or not: the link goes, and takes with it what is left. */
-	if (!pod_link_is_doomed(l->link.group)) {
+	if (l && !pod_link_is_doomed(l->link.group)) {
 		int doomed = doom(k, l, r == 0 ? err : NULL);
 
 		r = r ?: doomed;

@@ -652,7 +652,7 @@ static void take_pod_address(struct kernel_view *v, struct held_link *l, const s
 
 static bool has_address(const struct kernel_view *v, uint32_t link, sa_family_t family)
 {
-	for (size_t i = 0; i < v->addresses.n; i++)
+	for (size_t i = 0; i < v->addresses.n && v->addresses.v; i++)
 		if (v->addresses.v[i].address.link == link &&
 		    v->addresses.v[i].address.local.family == family)
 			return true;

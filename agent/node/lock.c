@@ -119,7 +119,7 @@ static int hold(int dir, const char *name, const char *path, int *ret_fd, struct
 	if (r < 0)
 		return err_set(err, r, "%s cannot be written: %s", path, strerror(-r));
 	*ret_fd = fd;
-	fd = -1;
+	fd = -1; /* NOLINT(clang-analyzer-deadcode.DeadStores): else it would be closed here */
 	return 0;
 }
 

@@ -614,11 +614,12 @@ void records_notice(struct records *r, enum store_notice notice)
 {
 	struct feed *f;
 
-	if (notice == STORE_CLUSTER_CHANGED || notice == STORE_REVISION_WENT_BACK)
-		LIST_FOREACH(f, &r->feeds, entry) {
-			f->relisting = true;
-			f->seen = 0;
-		}
+	if (notice != STORE_CLUSTER_CHANGED && notice != STORE_REVISION_WENT_BACK)
+		return;
+	LIST_FOREACH(f, &r->feeds, entry) {
+		f->relisting = true;
+		f->seen = 0;
+	}
 }
 
 int records_put(struct records *r, const char *key, const char *text, size_t len, int64_t created)

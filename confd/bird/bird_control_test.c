@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Against a BIRD that misbehaves; the real ones are in the whole-system tests. */
-#include "confd/bird/bird_control.c" /* looks at its timer */
+/* Looks at its timer. */
+#include "confd/bird/bird_control.c" /* NOLINT(bugprone-suspicious-include) */
 #include "confd/bird/bird_show.h"
 #include "confd/bird/fake_bird.h"
 

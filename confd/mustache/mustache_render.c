@@ -636,12 +636,12 @@ static int dynamic_target(struct walk *w, struct mustache_node *node, char **ret
 			  struct mustache_template **ret)
 {
 	char room[NUMBER_TEXT];
-	struct piece text;
+	struct piece text = { 0 };
 	int e = text_of(w, node, room, &text);
 
 	if (e < 0)
 		return e;
-	*ret_name = strndup(text.text, text.len < NAME_MAX_LEN ? text.len : NAME_MAX_LEN);
+	*ret_name = strndup(text.text ?: "", text.len < NAME_MAX_LEN ? text.len : NAME_MAX_LEN);
 	if (!*ret_name)
 		return -ENOMEM;
 	/* No template is named so. */
@@ -879,6 +879,7 @@ int mustache_render(struct mustache_set *s, const char *name, struct json_object
 		free(w.out.text);
 		return e == -ENOMEM ? err_set(err, e, "out of memory") : e;
 	}
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): render_top() made room */
 	w.out.text[w.out.len] = '\0';
 	*ret_text = w.out.text;
 	*ret_len = w.out.len;

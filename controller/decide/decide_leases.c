@@ -25,7 +25,7 @@ static bool has_other_block(const struct mirror *m, const char *holder, const ch
 void lease_plan_free(const struct mirror *m, const struct mirrored *e, const struct block *block,
 		     struct plan *plan, struct plans *ret)
 {
-	const struct mirrored *node;
+	const struct mirrored *node = NULL;
 	char key[KEY_TEXT], index[KEY_TEXT];
 
 	txn_if(&plan->txn, if_unchanged(e->kv.key, e->kv.mod_revision));

@@ -135,7 +135,7 @@ static int find(struct json_at list, const char *name, size_t *ret)
 		r = json_read_object(entry);
 		if (r > 0)
 			r = json_read_text(json_member(&entry, "name"), TEXT_MAX, &text);
-		if (r > 0 && strcmp(text, name) == 0) {
+		if (r > 0 && name && strcmp(text, name) == 0) {
 			*ret = i;
 			return 1;
 		}
@@ -431,7 +431,7 @@ int kube_config_read(const char *path, const char *context, bool allow_insecure,
 		return r;
 	r = kube_config_parse(path, text, len, context, allow_insecure, &c, err);
 	explicit_bzero(text, len);
-	if (r == 0 && (c->key_pem || c->token))
+	if (r == 0 && c && (c->key_pem || c->token))
 		r = secret_mode_check(path, &st, geteuid(), err);
 	if (r < 0)
 		return r;

@@ -468,7 +468,7 @@ static enum lease_verdict look_for_repeat(struct deciding *d, const struct mirro
 					  const struct block *old, struct block block, bool *ret)
 {
 	AUTO(free) char *value = NULL, *holder = NULL;
-	const struct mirrored *node;
+	const struct mirrored *node = NULL;
 	char key[KEY_TEXT];
 
 	*ret = false;

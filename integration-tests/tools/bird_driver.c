@@ -17,8 +17,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "confd/bird_step.h"
 #include "confd/bird/bird_show.h"
+#include "confd/bird_step.h"
 #include "integration-tests/tools/json_lines.h"
 
 struct driver {

@@ -632,7 +632,7 @@ static int serve_all(struct step *s)
 
 	if (r != 0)
 		return r;
-	s->taken = calloc(s->wants.n, sizeof(*s->taken));
+	s->taken = calloc(s->wants.n ?: 1, sizeof(*s->taken));
 	if (!s->taken)
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < s->wants.n; i++)

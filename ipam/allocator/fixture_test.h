@@ -191,7 +191,7 @@ static inline void show_result(const struct assign_result *r, char *text, size_t
 		snprintf(text, room, "wait");
 		break;
 	case ASSIGN_REFUSED:
-		snprintf(text, room, "%u: %s", r->code, r->why.text);
+		snprintf(text, room, "%d: %s", (int)r->code, r->why.text);
 		break;
 	}
 }

@@ -111,6 +111,7 @@ static void address_of(const struct sockaddr *sa, struct address *ret)
 	const struct sockaddr_in *four = (const struct sockaddr_in *)sa;
 
 	*ret = (struct address){ 0 };
+	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the kernel filled it */
 	if (sa && sa->sa_family == AF_INET) {
 		ret->family = AF_INET;
 		memcpy(ret->bytes, &four->sin_addr, 4);
@@ -170,6 +171,7 @@ static struct link *link_quiet(const struct serve *s, const struct address *peer
 
 	*ret_n = 0;
 	TAILQ_FOREACH(l, &s->links, entry) {
+		/* cppcheck-suppress uninitvar; the loop sets it */
 		if (l->ended || (peer && address_compare(&l->peer, peer) != 0))
 			continue;
 		++*ret_n;

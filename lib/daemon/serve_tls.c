@@ -287,8 +287,7 @@ static void chain_done(struct chain *c)
 static bool read_chain(const struct serve_tls *t, gnutls_session_t session, struct chain *ret)
 {
 	static char purpose[] = GNUTLS_KP_TLS_WWW_CLIENT;
-	gnutls_typed_vdata_st data = { .type = GNUTLS_DT_KEY_PURPOSE_OID,
-				       .data = (unsigned char *)purpose };
+	gnutls_typed_vdata_st data = { GNUTLS_DT_KEY_PURPOSE_OID, (unsigned char *)purpose, 0 };
 	unsigned n = 0, status = 0;
 	const gnutls_datum_t *shown = gnutls_certificate_get_peers(session, &n);
 
