@@ -58,8 +58,10 @@ static struct held_routes held_routes(const struct kernel_view *v, size_t *finge
 	while (*finger < v->routes.n &&
 	       (c = kroute_compare_key(&v->routes.v[*finger]->route, key)) < 0)
 		++*finger;
-	r = (struct held_routes){ v->routes.v + *finger, c == 0 };
-	while (r.n && *finger + r.n < v->routes.n && kroute_compare_key(&r.v[r.n]->route, key) == 0)
+	if (c != 0)
+		return (struct held_routes){ NULL, 0 };
+	r = (struct held_routes){ v->routes.v + *finger, 1 };
+	while (*finger + r.n < v->routes.n && kroute_compare_key(&r.v[r.n]->route, key) == 0)
 		r.n++;
 	return r;
 }
